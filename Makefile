@@ -1,0 +1,37 @@
+FUZZTIME    ?= 10s
+KILL_ROUNDS ?= 500
+
+.DEFAULT_GOAL := help
+.PHONY: help test race check cross bench fuzz kill ci
+
+help: ## print this
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-6s %s\n", $$1, $$2 }'
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests under the race detector (needs a C compiler)
+	.ci/run race
+
+check: ## look at formatting, go vet, staticcheck and go.mod
+	.ci/run check
+
+cross: ## build for every supported system, without cgo
+	.ci/run cross
+
+bench: ## run all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+kill: ## kill real processes over and over: KILL_ROUNDS (500) per test
+	CAIRN_KILL_ROUNDS=$(KILL_ROUNDS) go test -count=1 -run Kill -timeout 3h -v ./...
+
+ci: ## run all that has to pass before a change goes in
+	.ci/run
