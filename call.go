@@ -1,0 +1,98 @@
+package cairn
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+)
+
+// Call is one attempt of a task, as its body and the middleware around it see it. The engine fills it in.
+type Call struct {
+	Run      string
+	Workflow string
+	// Path is the task's path, Key its last name.
+	Path, Key string
+	// Attempt counts from 1 and never repeats within a run and path.
+	Attempt int
+	// IdempotencyKey is the same for all attempts of a task, across resumes. Hand it to outside systems.
+	IdempotencyKey string
+	// Input is the frozen prompt or input, nil if the task has none.
+	Input json.RawMessage
+	// Policy is the configuration the attempt was started with.
+	Policy Policy
+	// Detail is the last heartbeat detail of an earlier attempt, nil if there is none.
+	Detail    json.RawMessage
+	Journal   Journal
+	Artifacts Artifacts
+}
+
+// Journal is the memory of a task's attempts between frames: sub-steps that finished, and the last heartbeat. It is
+// safe for concurrent use.
+type Journal interface {
+	// Lookup returns what an earlier attempt, or this one, recorded under the name.
+	Lookup(name string) (json.RawMessage, bool)
+	// Record stores a finished sub-step. It returns after the record is durable.
+	Record(ctx context.Context, name string, value json.RawMessage) error
+	// Heartbeat tells that the attempt lives and what the next one should know. It does not wait.
+	Heartbeat(detail json.RawMessage)
+}
+
+// Artifacts stores bulk as content-addressed files.
+type Artifacts interface {
+	// Put stores the bytes and returns after they are durable.
+	Put(ctx context.Context, r io.Reader) (hash string, size int64, err error)
+	// Get opens a stored file; reading it to the end verifies the hash.
+	Get(ctx context.Context, hash string) (io.ReadCloser, error)
+}
+
+// Result is what an attempt wants committed, all of it in one frame.
+type Result struct {
+	// Output is the task's value as JSON, already validated.
+	Output json.RawMessage
+	Usage  []Usage
+	// Artifacts are files written by the attempt; they were durable before the frame that refers to them.
+	Artifacts []Artifact
+	Effects   []Effect
+}
+
+// Usage is what one model call used, in tokens.
+type Usage struct {
+	Model      string `json:"model"`
+	Input      int64  `json:"input,omitempty"`
+	Output     int64  `json:"output,omitempty"`
+	CacheRead  int64  `json:"cacheRead,omitempty"`
+	CacheWrite int64  `json:"cacheWrite,omitempty"`
+	// CacheWrite1h is the part written with an hour's life, kept apart because it has another price.
+	CacheWrite1h int64 `json:"cacheWrite1h,omitempty"`
+}
+
+// Artifact refers to a content-addressed file.
+type Artifact struct {
+	Name string `json:"name"`
+	// Hash is the SHA-256 of the content in hex, Size its bytes.
+	Hash      string `json:"hash"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"mediaType,omitempty"`
+	// Producer is the path of the task that wrote it.
+	Producer string `json:"producer,omitempty"`
+}
+
+// Effect is work for the outside world that must happen if, and only if, the frame is committed: it goes
+// into the outbox in the same transaction and is delivered at least once, by operation id.
+type Effect struct {
+	Kind string          `json:"kind"`
+	Body json.RawMessage `json:"body"`
+}
+
+type callKey struct{}
+
+// WithCall returns a context that carries the call, for the engine and for tests of task bodies.
+func WithCall(ctx context.Context, call *Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// CallFrom returns the call a task body runs under; false outside of a task.
+func CallFrom(ctx context.Context) (*Call, bool) {
+	call, ok := ctx.Value(callKey{}).(*Call)
+	return call, ok
+}

@@ -1,0 +1,119 @@
+package cairn
+
+import (
+	"errors"
+	"strings"
+)
+
+// Code is the stable name of a kind of failure. It is an error itself, so that errors.Is(err, cairn.KeyType)
+// asks for it. Codes of other packages and of users are constants of this type.
+type Code string
+
+func (c Code) Error() string { return string(c) }
+
+// Codes lists what a Try catches.
+type Codes []Code
+
+// Has says whether c is in the list. An empty list has every code.
+func (cs Codes) Has(c Code) bool {
+	for _, have := range cs {
+		if have == c {
+			return true
+		}
+	}
+	return len(cs) == 0
+}
+
+// What can go wrong with a task or the run around it: the code of a Failure.
+const (
+	// TaskFailed: a body returned an error that carries no code of its own.
+	TaskFailed Code = "TASK_FAILED"
+	// TaskPanicked: a body panicked; the failure has the stack.
+	TaskPanicked Code = "TASK_PANICKED"
+	// TaskTimeout: an attempt, or all attempts together, took longer than Timeout allows.
+	TaskTimeout Code = "TASK_TIMEOUT"
+	// HeartbeatTimeout: a task with Heartbeat was silent for longer than that.
+	HeartbeatTimeout Code = "HEARTBEAT_TIMEOUT"
+	// InvalidOutput: an output could not be encoded, decoded or did not pass its validate tags.
+	InvalidOutput Code = "INVALID_OUTPUT"
+	// WorkerLost: the process died under the fifth attempt of a task.
+	WorkerLost Code = "WORKER_LOST"
+	// LoopExhausted: a Loop with OnMax Fail reached Max without its Until.
+	LoopExhausted Code = "LOOP_EXHAUSTED"
+	// ResultMissing: everything finished and the workflow's result key has no value.
+	ResultMissing Code = "RESULT_MISSING"
+	// Cancelled: the run was asked to cancel, or the task's surroundings failed.
+	Cancelled Code = "CANCELLED"
+)
+
+// What is wrong with a workflow's code, found when it is registered or rendered. At the start of a run these refuse
+// it; later they block it, so that a mended program can resume.
+const (
+	// InvalidTree: the rendered tree has mistakes; the message lists all of them.
+	InvalidTree Code = "INVALID_TREE"
+	// KeyType: a key is read or produced as two types.
+	KeyType Code = "KEY_TYPE"
+	// KeyMissing: Must on a key without a value.
+	KeyMissing Code = "KEY_MISSING"
+	// OutputDecode: a stored output no longer decodes as its key's type.
+	OutputDecode Code = "OUTPUT_DECODE"
+	// RenderPanicked: Render, Body, Until, Catch, Finally, Prompt, Input or SkipIf panicked.
+	RenderPanicked Code = "RENDER_PANICKED"
+	// NoFixpoint: a step rendered 100 times and each render changed what the next one reads.
+	NoFixpoint Code = "NO_FIXPOINT"
+	// CodeChanged: today's code renders another structure than the last frame has.
+	CodeChanged Code = "CODE_CHANGED"
+)
+
+// Error is what an API call of this module returns when it refuses: a stable code, whose run and path it
+// is about, what is wrong and what to do next.
+type Error struct {
+	Code Code
+	// Run and Path say what it is about; empty where there is none.
+	Run, Path string
+	// Message says what is wrong, Next what to do about it.
+	Message, Next string
+	// Err is the cause, if any.
+	Err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(string(e.Code))
+	for _, about := range [][2]string{{" run ", e.Run}, {" at ", e.Path}, {": ", e.Message}} {
+		if about[1] != "" {
+			b.WriteString(about[0] + about[1])
+		}
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Next != "" {
+		b.WriteString("; " + e.Next)
+	}
+	return b.String()
+}
+
+// Is matches the error's code.
+func (e *Error) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == e.Code
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf finds the code an error carries, and the fallback when it carries none.
+func CodeOf(err error, fallback Code) Code {
+	var e *Error
+	var f *Failure
+	var c Code
+	switch {
+	case errors.As(err, &f):
+		return f.Code
+	case errors.As(err, &e):
+		return e.Code
+	case errors.As(err, &c):
+		return c
+	}
+	return fallback
+}

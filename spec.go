@@ -1,0 +1,126 @@
+package cairn
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Kind is the shape of a node. The set is closed: replay must know every kind.
+type Kind string
+
+const (
+	KindTask     Kind = "task"
+	KindSequence Kind = "sequence"
+	KindParallel Kind = "parallel"
+	KindBranch   Kind = "branch"
+	KindLoop     Kind = "loop"
+	KindScope    Kind = "scope"
+	KindTry      Kind = "try"
+)
+
+// Spec is a node as data. Exactly the part that its Kind names is set; Children and Body build what is below.
+type Spec struct {
+	Kind Kind
+	// ID is the explicit name of a task, loop or scope, and the optional one of a try.
+	ID       string
+	Children Nodes
+	// Body renders the inside of a scope or of one iteration of a loop.
+	Body     func(v *View) Node
+	Task     *TaskSpec
+	Parallel *ParallelSpec
+	Branch   *BranchSpec
+	Loop     *LoopSpec
+	Try      *TrySpec
+	// Mistakes found while lowering; they are reported with all others of the tree.
+	Mistakes []error
+}
+
+// ParallelSpec is the part of a Spec that Parallel sets.
+type ParallelSpec struct{ Max int }
+
+// BranchSpec is the part of a Spec that Branch sets.
+type BranchSpec struct {
+	If         bool
+	Then, Else Node
+}
+
+// LoopSpec is the part of a Spec that Loop sets.
+type LoopSpec struct {
+	Max   int
+	OnMax OnMax
+	Until func(v *View) bool
+}
+
+// TrySpec is the part of a Spec that Try sets.
+type TrySpec struct {
+	Only    Codes
+	Catch   func(v *View, f Failure) Node
+	Finally func(v *View) Node
+}
+
+// TaskSpec is a task as data: what the engine needs to start, retry, time out and check an attempt. The closures are
+// used by the process that rendered them and are not part of the hashes.
+type TaskSpec struct {
+	// Schema is the JSON schema of the output and SchemaHash its identity, annotations left out.
+	Schema     json.RawMessage
+	SchemaHash string
+	After      []string
+	// Policy may change between two versions of a workflow without being a divergence.
+	Policy Policy
+	// SkipIf is asked once, when the task's turn has come.
+	SkipIf func(v *View) bool
+	// Input makes the prompt or input, once, when the first attempt starts; it is stored, and later
+	// attempts get the same bytes. Nil is no input.
+	Input func(v *View) (json.RawMessage, error)
+	// Run does the work of one attempt.
+	Run Run
+}
+
+// Policy is how a task is run, as plain data with canonical JSON: zero values are defaults and left out.
+type Policy struct {
+	Retry RetryPolicy `json:"retry,omitzero"`
+	// Timeout bounds all attempts together, pauses included, AttemptTimeout each one. 0 is none.
+	Timeout        time.Duration `json:"timeout,omitempty"`
+	AttemptTimeout time.Duration `json:"attemptTimeout,omitempty"`
+	// Heartbeat is the longest silence of an attempt before it is cut off. 0 is none.
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// Optional tasks may fail without failing what is around them.
+	Optional bool `json:"optional,omitempty"`
+	// Priority decides between tasks that are ready at once: higher first, then tree order.
+	Priority int `json:"priority,omitempty"`
+	// Config is what other features attached with With, by feature.
+	Config map[string]json.RawMessage `json:"config,omitempty"`
+}
+
+// Defaults of RetryPolicy.
+const (
+	DefaultAttempts     = 3
+	DefaultRetryInitial = time.Second
+	DefaultRetryFactor  = 2.0
+	DefaultRetryCap     = 5 * time.Minute
+)
+
+// RetryPolicy says how often a failing task is tried and how long the pauses are: Initial × Factor^(n-1) up to Cap after
+// failure n, with up to a tenth of it added as jitter that is seeded by run and path. A failure's own RetryAfter, when
+// longer, wins.
+type RetryPolicy struct {
+	// Max is the number of attempts, the first included: 0 is 3, 1 is no retry, Unbounded is explicit.
+	Max     int           `json:"max,omitempty"`
+	Initial time.Duration `json:"initial,omitempty"`
+	Factor  float64       `json:"factor,omitempty"`
+	Cap     time.Duration `json:"cap,omitempty"`
+}
+
+// Run does the work of one attempt. It may be called more than once for a task, never at the same time. A
+// middleware is a function from one Run to another.
+type Run func(ctx context.Context, call *Call) (Result, error)
+
+// Attachment is a value of one feature on a task of another: cache.Policy, memory.Memory as override, …
+type Attachment interface {
+	// Attach returns the feature's name and its configuration as JSON-encodable data.
+	Attach() (feature string, config any)
+}
+
+// With lists the attachments of a task; nil entries are skipped.
+type With []Attachment
