@@ -1,0 +1,114 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
+)
+
+// Agent answers prompts: a model, a loop around one, a program. It is used by many tasks at once, so it must be
+// safe for concurrent use. The context carries the attempt: Step, Heartbeat, WriteArtifact and the others work
+// in an agent as in any body.
+type Agent interface {
+	// Run answers one request. What it used is read from the response also when there is an error.
+	Run(ctx context.Context, req Request) (Response, error)
+}
+
+// Request is what an agent is asked.
+type Request struct {
+	Prompt string
+	// Schema is the JSON schema the answer has to fit. It is nil when the task's output is a string, which takes any
+	// text. It is shared: do not modify it.
+	Schema json.RawMessage
+}
+
+// Response is what an agent answers.
+type Response struct {
+	// Text is the answer as text.
+	Text string
+	// Output is the answer as JSON, if the agent has structured output. Without it, and unless the task's output is a
+	// string, the whole Text has to be JSON.
+	Output json.RawMessage
+	// Usage counts every model call, those of a failed answer too.
+	Usage []cairn.Usage
+}
+
+// promptInput freezes a prompt as a JSON string.
+func promptInput(prompt func(v *cairn.View) string) func(*cairn.View) (json.RawMessage, error) {
+	return func(v *cairn.View) (json.RawMessage, error) {
+		text := prompt(v)
+		if strings.TrimSpace(text) == "" {
+			return nil, errors.New("the prompt is empty")
+		}
+		return schema.Encode(text)
+	}
+}
+
+func runAgent[T any](agent Agent) cairn.Run {
+	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+		var req Request
+		if err := json.Unmarshal(call.Input, &req.Prompt); err != nil {
+			return cairn.Result{}, Permanent(fmt.Errorf("the task's stored prompt can't be read: %w", err))
+		}
+		if !isText[T]() {
+			s, err := schema.Of(reflect.TypeFor[T]())
+			if err != nil {
+				return cairn.Result{}, Permanent(err)
+			}
+			req.Schema = s.JSON
+		}
+		ctx, a := begin(ctx, call)
+		defer a.end()
+		resp, err := agent.Run(ctx, req)
+		if err != nil {
+			return cairn.Result{Usage: resp.Usage}, err
+		}
+		raw, err := answer[T](resp)
+		if err != nil {
+			return cairn.Result{Usage: resp.Usage}, err
+		}
+		result := a.result(raw)
+		result.Usage = resp.Usage
+		return result, nil
+	}
+}
+
+// isText says whether T takes an agent's text as it is. A named string type does not: its values are JSON, and its
+// schema may say which.
+func isText[T any]() bool { return reflect.TypeFor[T]() == reflect.TypeFor[string]() }
+
+// answer reads a response as T and encodes it again, so that what is stored does not depend on an agent's spelling.
+func answer[T any](resp Response) (json.RawMessage, error) {
+	if isText[T]() {
+		return encodeOutput(resp.Text, false)
+	}
+	raw := []byte(resp.Output)
+	if raw == nil {
+		raw = []byte(resp.Text)
+	}
+	var out T
+	err := json.Unmarshal(raw, &out) // fields the type does not have are no harm
+	if err == nil && string(bytes.TrimSpace(raw)) == "null" && !takesNull(reflect.TypeFor[T]()) {
+		err = errors.New("null is no value of the type") // encoding/json takes it for a zero value
+	}
+	if err != nil {
+		return nil, invalidOutput(fmt.Errorf("the agent's answer can't be read as %s: %w; it begins %.200q",
+			reflect.TypeFor[T](), err, raw), false)
+	}
+	return encodeOutput(out, false)
+}
+
+func takesNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return true
+	}
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}

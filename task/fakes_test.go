@@ -1,0 +1,156 @@
+package task_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/cairnrun/cairn"
+)
+
+// journal keeps records in a map, and like a durable one refuses to under a context that has ended.
+type journal struct {
+	mu      sync.Mutex // guards the rest
+	records map[string]json.RawMessage
+	beats   []json.RawMessage
+	fail    error
+}
+
+func (j *journal) Lookup(name string) (json.RawMessage, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	raw, ok := j.records[name]
+	return raw, ok
+}
+
+func (j *journal) Record(ctx context.Context, name string, value json.RawMessage) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if j.fail != nil {
+		return j.fail
+	}
+	if j.records == nil {
+		j.records = map[string]json.RawMessage{}
+	}
+	j.records[name] = bytes.Clone(value)
+	return nil
+}
+
+func (j *journal) Heartbeat(detail json.RawMessage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.beats = append(j.beats, detail)
+}
+
+// files keeps artifacts in a map.
+type files struct {
+	mu      sync.Mutex // guards content
+	content map[string][]byte
+}
+
+func (f *files) Put(_ context.Context, r io.Reader) (string, int64, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return "", 0, err
+	}
+	sum := sha256.Sum256(content)
+	hash := hex.EncodeToString(sum[:])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.content == nil {
+		f.content = map[string][]byte{}
+	}
+	f.content[hash] = content
+	return hash, int64(len(content)), nil
+}
+
+func (f *files) Get(_ context.Context, hash string) (io.ReadCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	content, ok := f.content[hash]
+	if !ok {
+		return nil, errors.New("no such file")
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// machine runs attempts of tasks the way an engine does, one task per machine.
+type machine struct {
+	journal  journal
+	files    files
+	input    json.RawMessage
+	attempts int
+}
+
+// lower returns the task's spec, which must have no mistakes.
+func lower(t testing.TB, node cairn.Node) cairn.Spec {
+	t.Helper()
+	spec := node.Lower()
+	if err := errors.Join(spec.Mistakes...); err != nil {
+		t.Fatalf("mistakes: %v", err)
+	}
+	return spec
+}
+
+func (m *machine) try(t testing.TB, node cairn.Node) (cairn.Result, error) {
+	t.Helper()
+	return m.tryUnder(t.Context(), t, node)
+}
+
+// tryUnder makes the next attempt. The input is that of the first one.
+func (m *machine) tryUnder(ctx context.Context, t testing.TB, node cairn.Node) (cairn.Result, error) {
+	t.Helper()
+	spec := lower(t, node)
+	if spec.Task.Input != nil && m.input == nil {
+		input, err := spec.Task.Input(cairn.NewView(nil))
+		if err != nil {
+			t.Fatalf("input: %v", err)
+		}
+		m.input = input
+	}
+	m.attempts++
+	return spec.Task.Run(ctx, m.call())
+}
+
+func (m *machine) call() *cairn.Call {
+	call := &cairn.Call{
+		Run: "r1", Path: "work/step", Key: "step", Attempt: m.attempts, IdempotencyKey: "idem", Input: m.input,
+		Journal: &m.journal, Artifacts: &m.files,
+	}
+	if n := len(m.journal.beats); n > 0 {
+		call.Detail = m.journal.beats[n-1]
+	}
+	return call
+}
+
+// output makes an attempt that must succeed.
+func (m *machine) output(t testing.TB, node cairn.Node) string {
+	t.Helper()
+	result, err := m.try(t, node)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	return string(result.Output)
+}
+
+// refused asks for a failure with the code and returns it.
+func refused(t testing.TB, err error, code cairn.Code, permanent bool) *cairn.Failure {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	f := cairn.FailureOf(err)
+	if f.Code != code || f.Permanent != permanent {
+		t.Fatalf("got %s, permanent %v; want %s, permanent %v: %v", f.Code, f.Permanent, code, permanent, err)
+	}
+	return f
+}
