@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// start makes an attempt in a goroutine of its own. It ends with exactly one event.
+func (r *Run) start(s core.Start) {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	r.attempts[s.Path] = cancel
+	r.running++
+	r.working.Go(func() {
+		r.mail.put(r.attempt(ctx, s))
+	})
+}
+
+// attempt waits for a place in the process, runs the body and says how it ended.
+func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
+	ev := core.Event{Path: s.Path, Attempt: s.Attempt}
+	ctx, done := limit(ctx, s)
+	defer done()
+	if err := r.e.slots.Acquire(ctx, 1); err != nil {
+		return ended(ctx, ev, cairn.Result{}, err)
+	}
+	defer r.e.slots.Release(1)
+	journal, err := r.journal(ctx, s)
+	if err != nil {
+		return ended(ctx, ev, cairn.Result{}, err)
+	}
+	watched, stop := journal.watch(ctx, s.Policy.Heartbeat)
+	result, err := r.call(watched, s, journal)
+	cause := context.Cause(watched)
+	if failed := stop(); err == nil {
+		err = failed
+	}
+	if err != nil && cause != nil {
+		ctx = watched
+	}
+	return ended(ctx, ev, result, err)
+}
+
+// limit puts the policy's timeouts on an attempt.
+func limit(ctx context.Context, s core.Start) (context.Context, context.CancelFunc) {
+	cancels := []context.CancelFunc{}
+	if d := s.Policy.AttemptTimeout; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, &cairn.Failure{Code: cairn.TaskTimeout, Message: fmt.Sprintf("the attempt took longer than %s", d)})
+		cancels = append(cancels, cancel)
+	}
+	if s.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, time.UnixMilli(s.Deadline), &cairn.Failure{Code: cairn.TaskTimeout, Permanent: true, Message: "the time for all attempts is over"})
+		cancels = append(cancels, cancel)
+	}
+	return ctx, func() {
+		for _, cancel := range cancels {
+			cancel()
+		}
+	}
+}
+
+// call runs the body inside of the middleware. A panic is a failure with its stack.
+func (r *Run) call(ctx context.Context, s core.Start, journal *journal) (result cairn.Result, err error) {
+	run := s.Run
+	for i := len(r.e.cfg.Middleware) - 1; i >= 0; i-- {
+		run = r.e.cfg.Middleware[i](run)
+	}
+	_, key := cairn.Split(s.Path)
+	call := &cairn.Call{Run: r.id, Workflow: r.def.Name, Path: s.Path, Key: key, Attempt: s.Attempt, IdempotencyKey: r.id + "/" + s.Path,
+		Input: s.Input, Policy: s.Policy, Detail: journal.last, Journal: journal, Artifacts: r.e.cfg.Artifacts}
+	returned := false
+	defer func() {
+		switch p := recover(); {
+		case p != nil:
+			err = &cairn.Failure{Code: cairn.TaskPanicked, Message: fmt.Sprint(p), Stack: string(debug.Stack())}
+		case !returned:
+			err = &cairn.Failure{Code: cairn.TaskPanicked, Message: "the body ended its goroutine (runtime.Goexit)", Permanent: true}
+		}
+	}()
+	result, err = run(cairn.WithCall(ctx, call), call)
+	returned = true
+	if err == nil && !json.Valid(result.Output) {
+		err = &cairn.Failure{Code: cairn.InvalidOutput, Message: "the output is not JSON", Permanent: true}
+	}
+	return result, err
+}
+
+// ended makes the event of an attempt that is over. Why its context ended tells more than the error of a body that
+// only noticed.
+func ended(ctx context.Context, ev core.Event, result cairn.Result, err error) core.Event {
+	ev.Usage = result.Usage
+	if err == nil {
+		ev.Kind, ev.Output, ev.Artifacts, ev.Effects = core.TaskDone, result.Output, result.Artifacts, result.Effects
+		return ev
+	}
+	cause := context.Cause(ctx)
+	var limit *cairn.Failure
+	switch {
+	case errors.Is(cause, errStopping):
+		ev.Kind, ev.Graceful, ev.Usage = core.TaskLost, true, nil
+		return ev
+	case errors.As(cause, &limit):
+		if !errors.Is(err, cause) {
+			copied := *limit
+			copied.Message += ": " + err.Error()
+			limit = &copied
+		}
+		ev.Failure = limit
+	case errors.Is(cause, cairn.Cancelled):
+		ev.Failure = &cairn.Failure{Code: cairn.Cancelled, Message: err.Error()}
+	default:
+		ev.Failure = cairn.FailureOf(err)
+	}
+	ev.Kind = core.TaskFailed
+	return ev
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/cairnrun/cairn"
+)
+
+// Codes of the engine's own refusals.
+const (
+	// BadConfig: the Config breaks a rule.
+	BadConfig cairn.Code = "BAD_CONFIG"
+	// BadWorkflow: a workflow can't be registered.
+	BadWorkflow cairn.Code = "BAD_WORKFLOW"
+	// UnknownWorkflow: no workflow of that name is registered here.
+	UnknownWorkflow cairn.Code = "UNKNOWN_WORKFLOW"
+	// InvalidInput: the input is not what the workflow takes.
+	InvalidInput cairn.Code = "INVALID_INPUT"
+	// BadRunID: the string can't be a run's id.
+	BadRunID cairn.Code = "BAD_RUN_ID"
+	// Closing: the engine is closed or about to be.
+	Closing cairn.Code = "ENGINE_CLOSED"
+	// CorruptHistory: the frames of a run do not follow one another, or can't be read.
+	CorruptHistory cairn.Code = "CORRUPT_HISTORY"
+	// BadExport: a file is not a whole export of a run.
+	BadExport cairn.Code = "BAD_EXPORT"
+)
+
+func errClosed() error {
+	return &cairn.Error{Code: Closing, Message: "this engine is closed", Next: "open another one and resume the run"}
+}
+
+func errUnknown(name string, known []string) error {
+	return &cairn.Error{Code: UnknownWorkflow, Message: fmt.Sprintf("there is no workflow %q here", name), Next: fmt.Sprintf("use one of %v", known)}
+}

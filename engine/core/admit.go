@@ -1,0 +1,87 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/cairnrun/cairn"
+)
+
+// admit starts ready tasks while there is room, and reports whether a skipped one has touched a render or a composite.
+func (m *Machine) admit() bool {
+	s, mo := m.state, m.memo
+	if s.Status != Running || m.forced() {
+		return false
+	}
+	for len(mo.ready) > 0 && (s.Limit == 0 || len(s.running) < s.Limit) {
+		n := mo.ready.pop()
+		if n.dropped || !n.active || n.settled {
+			continue
+		}
+		t := s.Tasks[n.path]
+		if t != nil && t.Status == TaskRunning || slices.ContainsFunc(n.targets, func(t *node) bool { return !t.over() }) {
+			continue
+		}
+		if m.skips(n, t) {
+			m.decide(Decision{Kind: SkippedTask, Path: n.path, Reason: "SkipIf"})
+			m.outcome(n.path, s.Tasks[n.path], n)
+		} else {
+			m.start(n, t)
+		}
+		if len(mo.dirty) > 0 || len(mo.checks) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// skips asks SkipIf, once: a task that has started is past it.
+func (m *Machine) skips(n *node, t *Task) (skip bool) {
+	if n.task.SkipIf == nil || t != nil && t.Status == TaskWaiting {
+		return false
+	}
+	m.view(n.scope, nil, func(v *cairn.View) { skip = n.task.SkipIf(v) })
+	return skip
+}
+
+// start decides on an attempt.
+func (m *Machine) start(n *node, t *Task) {
+	d := Decision{Kind: Started, Path: n.path, Attempt: 1, Schema: n.task.SchemaHash}
+	if t != nil {
+		d.Attempt = t.Attempt + 1
+	}
+	policy := n.task.Policy
+	if !reflect.ValueOf(policy).IsZero() {
+		d.Policy = &policy
+	}
+	if policy.Timeout > 0 && (t == nil || t.Deadline == 0) {
+		d.Deadline = m.state.Time + policy.Timeout.Milliseconds()
+	}
+	if n.task.Input != nil && (t == nil || t.InputHash == "") {
+		d.Input, d.Reads = m.input(n)
+		hash := digestOf(n.path, string(d.Input))
+		d.InputHash = hash.String()
+		m.memo.input.add(hash)
+	}
+	m.decide(d)
+	m.bump(n, 1)
+	st := m.state.Tasks[n.path]
+	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
+		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Run: n.task.Run}})
+}
+
+// input makes a task's frozen input, and tells what it read.
+func (m *Machine) input(n *node) (input json.RawMessage, reads []string) {
+	var err error
+	hits := m.view(n.scope, nil, func(v *cairn.View) { input, err = n.task.Input(v) })
+	if err == nil && !json.Valid(input) {
+		err = fmt.Errorf("it is not JSON")
+	}
+	if err != nil {
+		panic(&cairn.Error{Code: cairn.CodeOf(err, cairn.RenderPanicked), Path: n.path, Message: "the prompt or input can't be made", Err: err})
+	}
+	slices.Sort(hits)
+	return input, slices.Compact(hits)
+}

@@ -1,0 +1,109 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cairnrun/cairn"
+)
+
+// cancelTimer is the path of the timer that ends a cancelled run's grace.
+const cancelTimer = "#cancel"
+
+// settleRun closes the root of a run that was asked to cancel.
+func (m *Machine) settleRun() {
+	s, root := m.state, m.memo.root
+	if s.Cancelling == nil {
+		return
+	}
+	if !root.closed {
+		why := &cairn.Failure{Code: cairn.Cancelled, Message: s.Cancelling.Reason, Permanent: true}
+		m.shut(root, "the run is cancelled", why)
+	}
+	if m.forced() {
+		m.stopAll("the grace of the cancelled run is over")
+	}
+}
+
+func (m *Machine) stopAll(reason string) {
+	for _, path := range m.state.runningPaths() {
+		m.stop(path, reason)
+	}
+}
+
+// forced says that a cancelled run's grace is over: its Finally is not waited for any more.
+func (m *Machine) forced() bool {
+	c := m.state.Cancelling
+	return c != nil && m.state.Time >= c.Deadline
+}
+
+// finish ends the run, or lets it rest.
+func (m *Machine) finish() {
+	s, root := m.state, m.memo.root
+	quiet := len(s.running) == 0 && (root.busy == 0 || m.forced())
+	switch {
+	case !quiet:
+	case root.closed && s.Failure != nil:
+		m.end(Failed, s.Failure)
+	case root.closed && s.Cancelling != nil:
+		m.end(CancelledRun, &cairn.Failure{Code: cairn.Cancelled, Message: s.Cancelling.Reason})
+	case root.settled && !root.closed:
+		if _, ok := m.Result(); !ok {
+			m.end(Failed, &cairn.Failure{Code: cairn.ResultMissing, Path: m.def.Result, Permanent: true,
+				Message: fmt.Sprintf("everything has finished and the result key %q has no value", m.def.Result)})
+			return
+		}
+		m.end(Finished, nil)
+	}
+	m.rest()
+}
+
+// rest tells the owner of a run that is paused or blocked, and has nothing running, to let it go.
+func (m *Machine) rest() {
+	if s := m.state; len(s.running) == 0 {
+		switch s.Status {
+		case Paused:
+			m.command(Command{Kind: Pause})
+		case Blocked:
+			m.command(Command{Kind: Block})
+		}
+	}
+}
+
+func (m *Machine) end(status Status, f *cairn.Failure) {
+	m.decide(Decision{Kind: Ended, Status: status, Failure: f})
+	kinds := map[Status]CommandKind{Finished: Complete, Failed: Fail, CancelledRun: Cancel}
+	m.command(Command{Kind: kinds[status]})
+}
+
+// Result is the newest value of the workflow's result key at the root.
+func (m *Machine) Result() (json.RawMessage, bool) {
+	values := m.state.values[valueKey{"", m.def.Result}]
+	if len(values) == 0 {
+		return nil, false
+	}
+	return values[len(values)-1].task.Output, true
+}
+
+// block ends a step that the workflow's code has failed: what arrived is kept, nothing is rendered.
+func (m *Machine) block(f *Frame, why *cairn.Failure) {
+	m.memo = nil
+	f.Plan, f.Unrendered = Delta{}, true
+	m.decide(Decision{Kind: Ended, Status: Blocked, Failure: why})
+	m.rest()
+}
+
+// blocked ends a step of a blocked run: what arrived is kept, nothing is rendered. It can still be cancelled, without
+// its Finally, whose code is what does not render.
+func (m *Machine) blocked(f *Frame) {
+	m.memo = nil
+	f.Unrendered = true
+	if c := m.state.Cancelling; c != nil {
+		m.stopAll("the run is cancelled")
+		if len(m.state.running) == 0 {
+			m.end(CancelledRun, &cairn.Failure{Code: cairn.Cancelled, Message: c.Reason})
+			return
+		}
+	}
+	m.rest()
+}

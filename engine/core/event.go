@@ -1,0 +1,107 @@
+package core
+
+import (
+	"encoding/json"
+
+	"github.com/cairnrun/cairn"
+)
+
+// EventKind is what happened outside of the core.
+type EventKind string
+
+const (
+	// RunStarted is the first event of a run: it carries the input and the limits, which never change after.
+	RunStarted EventKind = "started"
+	// RunResumed says that a new owner has the run: what was running under the old one is lost.
+	RunResumed EventKind = "resumed"
+	// CodeAdopted is a resume that accepts today's structure as the run's own.
+	CodeAdopted EventKind = "adopted"
+
+	TaskDone   EventKind = "done"
+	TaskFailed EventKind = "failed"
+	// TaskLost says that an attempt ended without an outcome because its process stopped. Graceful ones, stopped by
+	// SIGTERM and waited for, do not count as losses.
+	TaskLost EventKind = "lost"
+
+	// TimerFired wakes what waits for a moment; the core checks the moment itself.
+	TimerFired EventKind = "timer"
+
+	CancelAsked EventKind = "cancel"
+	PauseAsked  EventKind = "pause"
+	Unpaused    EventKind = "unpause"
+
+	// SignalReceived, ApprovalDecided and ChildDone wake durable waits.
+	SignalReceived  EventKind = "signal"
+	ApprovalDecided EventKind = "approval"
+	ChildDone       EventKind = "child"
+)
+
+// Event is something that happened outside of the core, in the order in which the owner of the run learnt of it. The
+// ones a step accepted stand in its frame.
+type Event struct {
+	Kind EventKind `json:"k"`
+	// Path and Attempt say whose event it is.
+	Path    string `json:"p,omitempty"`
+	Attempt int    `json:"a,omitempty"`
+	// Output, Usage and Artifacts are a done task's; a failed one may have Usage too.
+	Output    json.RawMessage  `json:"o,omitempty"`
+	Usage     []cairn.Usage    `json:"usage,omitempty"`
+	Artifacts []cairn.Artifact `json:"art,omitempty"`
+	// Effects go to the outbox with the frame and are not repeated in it.
+	Effects []cairn.Effect `json:"-"`
+	Failure *cairn.Failure `json:"f,omitempty"`
+	// Graceful marks an attempt that was stopped on purpose.
+	Graceful bool `json:"graceful,omitempty"`
+	// Name, Payload and Key are a signal's; Payload is the input of a start; Name the reason of a cancel.
+	Name    string          `json:"name,omitempty"`
+	Payload json.RawMessage `json:"in,omitempty"`
+	// Limit is the most attempts at once of a run, given at its start.
+	Limit int `json:"limit,omitempty"`
+	// Grace is how long a cancelled run's Finally may take, in milliseconds.
+	Grace int64 `json:"grace,omitempty"`
+	// Seq is the number in the run's inbox of an event that came through it.
+	Seq int64 `json:"seq,omitempty"`
+}
+
+// CommandKind is what the owner of a run has to do.
+type CommandKind string
+
+const (
+	StartTask  CommandKind = "start-task"
+	CancelTask CommandKind = "cancel-task"
+	SetTimer   CommandKind = "set-timer"
+	ClearTimer CommandKind = "clear-timer"
+
+	StartChild    CommandKind = "start-child"
+	CancelChild   CommandKind = "cancel-child"
+	Publish       CommandKind = "publish"
+	ContinueAsNew CommandKind = "continue-as-new"
+
+	// Complete, Fail and Cancel end the run; Block and Pause let it rest.
+	Complete CommandKind = "complete"
+	Fail     CommandKind = "fail"
+	Cancel   CommandKind = "cancel"
+	Block    CommandKind = "block"
+	Pause    CommandKind = "pause"
+)
+
+// Command is something for the owner of the run to do once the frame that decided it is durable.
+type Command struct {
+	Kind CommandKind
+	Path string
+	// Start is set for StartTask.
+	Start *Start
+	// At is the moment of SetTimer, in Unix milliseconds.
+	At int64
+}
+
+// Start is an attempt to make. All that its completion is booked on stands in the frame; Run alone is of this process.
+type Start struct {
+	Path    string
+	Attempt int
+	Input   json.RawMessage
+	Policy  cairn.Policy
+	// Deadline ends all attempts together, in Unix milliseconds; 0 is none.
+	Deadline int64
+	Run      cairn.Run
+}

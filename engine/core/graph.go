@@ -1,0 +1,119 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dominikbraun/graph"
+
+	"github.com/cairnrun/cairn"
+)
+
+// cycles reports what can never start: tasks that come After something that, in the order of the tree, comes after
+// them. Each node has a begin and an end; a node begins after the nodes before it in a sequence and the ones it names
+// have ended, and ends after all in it have.
+func cycles(root *node) []error {
+	g := order{ids: map[*node]int{}}
+	root.walk(func(n *node) bool { g.vertex(n); return true })
+	root.walk(func(n *node) bool {
+		begin, end := g.vertex(n)
+		g.edge(begin, end)
+		for i, c := range n.children {
+			cb, ce := g.vertex(c)
+			g.edge(begin, cb)
+			g.edge(ce, end)
+			if i > 0 && (n.kind == cairn.KindSequence || n.kind == kindPart || n.kind == cairn.KindTry) {
+				_, before := g.vertex(n.children[i-1])
+				g.edge(before, cb)
+			}
+		}
+		for _, t := range n.targets {
+			if !t.over() {
+				_, before := g.vertex(t)
+				g.edge(before, begin)
+			}
+		}
+		return true
+	})
+	return g.report()
+}
+
+// order is the begins and ends of a plan. Readiness and this check are our own few lines: the library's sorts are
+// quadratic. It is asked, about the rest that has no order, for the components that hold one another up.
+type order struct {
+	ids   map[*node]int
+	nodes []*node
+	next  [][]int
+	into  []int
+}
+
+func (g *order) vertex(n *node) (begin, end int) {
+	i, ok := g.ids[n]
+	if !ok {
+		i = len(g.nodes)
+		g.ids[n] = i
+		g.nodes = append(g.nodes, n)
+		g.next = append(g.next, nil, nil)
+		g.into = append(g.into, 0, 0)
+	}
+	return 2 * i, 2*i + 1
+}
+
+func (g *order) edge(from, to int) {
+	g.next[from] = append(g.next[from], to)
+	g.into[to]++
+}
+
+func (g *order) report() (mistakes []error) {
+	var free []int
+	for v, n := range g.into {
+		if n == 0 {
+			free = append(free, v)
+		}
+	}
+	for len(free) > 0 {
+		v := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, to := range g.next[v] {
+			if g.into[to]--; g.into[to] == 0 {
+				free = append(free, to)
+			}
+		}
+	}
+	rest := graph.New(graph.IntHash, graph.Directed())
+	for v, n := range g.into {
+		if n > 0 {
+			_ = rest.AddVertex(v)
+		}
+	}
+	for v, n := range g.into {
+		for _, to := range g.next[v] {
+			if n > 0 && g.into[to] > 0 {
+				_ = rest.AddEdge(v, to)
+			}
+		}
+	}
+	components, err := graph.StronglyConnectedComponents(rest)
+	if err != nil {
+		return []error{err}
+	}
+	for _, component := range components {
+		if len(component) < 2 {
+			continue
+		}
+		var names []string
+		for _, v := range component {
+			if n := g.nodes[v/2]; n.path != "" && len(n.targets) > 0 && !slices.Contains(names, n.path) {
+				names = append(names, n.path)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		slices.SortFunc(names, comparePaths)
+		mistakes = append(mistakes, &cairn.Error{Code: cairn.InvalidTree, Path: names[0],
+			Message: fmt.Sprintf("nothing of it can start: %s come After what comes after them", strings.Join(names, ", "))})
+	}
+	return mistakes
+}

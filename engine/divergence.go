@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// maxDiff is how many lines of a difference are shown.
+const maxDiff = 20
+
+// explain makes the failure of a run that today's code renders differently: with the nodes that differ.
+func (e *Engine) explain(ctx context.Context, id string, d *core.Divergence) (*cairn.Failure, error) {
+	if d.Got == "" {
+		return d.Failure, nil
+	}
+	then := core.Lines{}
+	err := e.cfg.Store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+		if n > d.Frame {
+			return nil
+		}
+		f, err := core.Decode(body)
+		if err != nil {
+			return err
+		}
+		then.Fold(f.Plan)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := *d.Failure
+	f.Message = fmt.Sprintf("frame %d was made by code with another structure; - is then, + is now:\n%s\nresume with the code that wrote it, adopt the new structure, or decide with View.Patched",
+		d.Frame, diff(then, d.Today))
+	return &f, nil
+}
+
+// diff shows how a plan differs, in tree order of today's.
+func diff(then core.Lines, today []core.Line) string {
+	var out []string
+	now := map[string]bool{}
+	for _, l := range today {
+		now[l.Path] = true
+		was, known := then[l.Path]
+		if known && was.String() == l.String() {
+			continue
+		}
+		if known {
+			out = append(out, "- "+was.String())
+		}
+		out = append(out, "+ "+l.String())
+	}
+	for path, was := range then {
+		if !now[path] {
+			out = append(out, "- "+was.String())
+		}
+	}
+	if more := len(out) - maxDiff; more > 0 {
+		out = append(out[:maxDiff], fmt.Sprintf("… and %d more", more))
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// Run is a run that this engine drives, or has driven.
+type Run struct {
+	id    string
+	e     *Engine
+	def   cairn.Definition
+	m     *core.Machine
+	lease Lease
+	mail  *mailbox
+	// renewed is when the lease was last known to be ours, in Unix nanoseconds.
+	renewed atomic.Int64
+
+	// ctx is the attempts': it ends when the run stops being driven here, with the reason as its cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	halted chan struct{}
+	once   sync.Once
+
+	// first is the step that made the run this engine's; it is durable.
+	first core.Step
+
+	// Owned by the goroutine of drive.
+	timers   *timers
+	attempts map[string]context.CancelCauseFunc
+	working  sync.WaitGroup
+	running  int
+
+	// done closes after outcome and err are set.
+	done    chan struct{}
+	outcome Outcome
+	err     error
+}
+
+// Outcome is where a run stands when it is no longer driven.
+type Outcome struct {
+	Run    string      `json:"run"`
+	Status core.Status `json:"status"`
+	// Result is set for a finished run.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Failure is set for a failed, cancelled or blocked one.
+	Failure *cairn.Failure `json:"failure,omitempty"`
+}
+
+// newRun makes the handle; the machine's first commands, if it has stepped already, are released by drive.
+func (e *Engine) newRun(id string, def cairn.Definition, m *core.Machine, lease Lease) *Run {
+	r := &Run{id: id, e: e, def: def, m: m, lease: lease, mail: newMailbox(), halted: make(chan struct{}),
+		timers: newTimers(), attempts: map[string]context.CancelCauseFunc{}, done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(e.life))
+	r.renewed.Store(time.Now().UnixNano())
+	return r
+}
+
+// ID is the run's id.
+func (r *Run) ID() string { return r.id }
+
+// Wait returns when the run has ended or parked: a terminal status, paused, or blocked. An engine that closes leaves the
+// run running; that, and a lost lease or a store that fails, is an error, and the run can be resumed.
+func (r *Run) Wait(ctx context.Context) (Outcome, error) {
+	select {
+	case <-r.done:
+		return r.outcome, r.err
+	case <-ctx.Done():
+		return Outcome{Run: r.id}, ctx.Err()
+	}
+}
+
+// Done is closed when Wait would return at once.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// halt ends the driving of the run from outside. Graceful, for errStopping: attempts are told to stop, waited for,
+// and what they gave is committed. For any other reason nothing more is written.
+func (r *Run) halt(cause error) {
+	r.once.Do(func() {
+		r.cancel(cause)
+		close(r.halted)
+	})
+}
+
+// drive owns the run until it ends, parks or is halted.
+func (r *Run) drive() {
+	defer close(r.done)
+	defer r.e.leave(r)
+	err := r.loop()
+	r.cancel(err)
+	r.working.Wait()
+	s := r.m.State()
+	r.outcome = Outcome{Run: r.id, Status: s.Status}
+	if r.err = err; err != nil {
+		return
+	}
+	r.outcome.Result, r.outcome.Failure = r.settled()
+}
+
+// settled is what the catalog shows of a run in its present status.
+func (r *Run) settled() (result json.RawMessage, failure *cairn.Failure) {
+	s := r.m.State()
+	switch s.Status {
+	case core.Finished:
+		result, _ = r.m.Result()
+	case core.Failed, core.CancelledRun:
+		failure = s.Failure
+	case core.Blocked:
+		failure = s.Block
+	}
+	return result, failure
+}
+
+// loop takes what has happened, steps, commits, and carries out what was decided, until there is nothing to wait for.
+func (r *Run) loop() error {
+	halted := r.halted
+	stopping := false
+	if over, err := r.release(r.first); over || err != nil {
+		return err
+	}
+	r.first = core.Step{}
+	for {
+		select {
+		case <-r.mail.wake:
+		case <-r.timers.clock.C:
+		case <-halted:
+			halted = nil
+			if cause := context.Cause(r.ctx); !errors.Is(cause, errStopping) {
+				return cause
+			}
+			stopping = true
+		}
+		now := time.Now()
+		events := append(r.mail.take(), r.timers.due(now)...)
+		for len(events) > 0 {
+			over, err := r.step(now, events, !stopping)
+			if over || err != nil {
+				return err
+			}
+			now, events = time.Now(), r.mail.take()
+		}
+		if stopping && r.running == 0 {
+			return r.interrupted()
+		}
+	}
+}
+
+// interrupted gives the run back for others to resume.
+func (r *Run) interrupted() error {
+	if err := r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease); err != nil {
+		return err
+	}
+	return &cairn.Error{Code: Closing, Run: r.id, Message: "the engine was closed while the run was running", Next: "resume it"}
+}
+
+// step makes one step durable and then carries it out. It reports whether there is nothing more to drive.
+func (r *Run) step(now time.Time, events []core.Event, admit bool) (over bool, err error) {
+	for _, ev := range events {
+		switch ev.Kind {
+		case core.TaskDone, core.TaskFailed, core.TaskLost:
+			r.running--
+			if cancel := r.attempts[ev.Path]; cancel != nil {
+				cancel(nil)
+				delete(r.attempts, ev.Path)
+			}
+		}
+	}
+	step, err := r.decide(now, events, admit)
+	if err != nil {
+		return false, err
+	}
+	if step.Frame != nil {
+		if err := r.commit(step); err != nil {
+			return false, err
+		}
+	}
+	return r.release(step)
+}
+
+// decide steps the core. A panic of the core's own is a bug of the engine: the run stops here, uncommitted.
+func (r *Run) decide(now time.Time, events []core.Event, admit bool) (step core.Step, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &cairn.Error{Code: CorruptHistory, Run: r.id, Message: fmt.Sprintf("the engine has broken a rule of its own: %v", p),
+				Next: "report this with an export of the run"}
+		}
+	}()
+	return r.m.Step(now, events, admit), nil
+}
+
+// Commits that fail without a code may have been written or not; repeating one that was is success.
+const (
+	commitTries = 5
+	commitPause = 50 * time.Millisecond
+)
+
+// commit makes a step durable, patiently: the store may be busy or the disk slow, and nothing is lost by asking again.
+func (r *Run) commit(step core.Step) error {
+	ctx := context.WithoutCancel(r.ctx)
+	c := r.record(step)
+	pause := commitPause
+	for try := 1; ; try++ {
+		asked := time.Now()
+		err := r.e.cfg.Store.Commit(ctx, r.lease, c)
+		if err == nil {
+			r.renewed.Store(asked.UnixNano())
+			break
+		}
+		if errors.Is(err, LeaseLost) || errors.Is(err, FrameConflict) || errors.Is(err, RunEnded) || try == commitTries {
+			return fmt.Errorf("frame %d of run %s could not be committed, resume it: %w", c.N, r.id, err)
+		}
+		time.Sleep(pause)
+		pause *= 2
+	}
+	if len(c.Effects) > 0 {
+		nudge(r.e.posted)
+	}
+	if observe := r.e.cfg.Observe; observe != nil {
+		observe(r.id, step.Frame)
+	}
+	return nil
+}
+
+// record makes the store's commit of a step.
+func (r *Run) record(step core.Step) Commit {
+	c := Commit{N: step.Frame.N, Body: step.Body, Hash: step.Hash, Prev: step.Frame.Prev, Status: step.Status,
+		Consumed: step.Consumed, TTL: r.e.cfg.LeaseTTL}
+	c.Result, c.Failure = r.settled()
+	for _, f := range step.Effects {
+		c.Effects = append(c.Effects, Delivery{ID: f.ID, Run: r.id, Path: f.Path, Effect: f.Effect})
+	}
+	return c
+}
+
+// release carries out the commands of a durable step.
+func (r *Run) release(step core.Step) (over bool, err error) {
+	for _, c := range step.Commands {
+		switch c.Kind {
+		case core.StartTask:
+			r.start(*c.Start)
+		case core.CancelTask:
+			if cancel := r.attempts[c.Path]; cancel != nil {
+				cancel(cairn.Cancelled)
+			}
+		case core.SetTimer:
+			r.timers.set(c.Path, c.At)
+		case core.ClearTimer:
+			r.timers.clear(c.Path)
+		case core.Complete, core.Fail, core.Cancel:
+			return true, nil // the store has ended the lease with the run
+		case core.Pause, core.Block:
+			return true, r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease)
+		default:
+			return false, &cairn.Error{Code: CorruptHistory, Run: r.id, Path: c.Path, Message: fmt.Sprintf("this engine can't carry out %q", c.Kind)}
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/internal/process"
+)
+
+// StartOptions says how a run starts. The zero value is fine.
+type StartOptions struct {
+	// ID names the run; a second start with the same one is RUN_EXISTS. Defaults to the workflow's name and a random
+	// token.
+	ID string
+}
+
+// Start creates a run of a registered workflow and drives it in this process. When it returns without an error the run
+// is durable: a kill right after loses nothing. Input and tree are checked first; what is wrong with them is an error,
+// and nothing is written. ctx bounds the start, not the run.
+func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage, opts StartOptions) (*Run, error) {
+	def, err := e.workflows.get(workflow)
+	if err != nil {
+		return nil, err
+	}
+	if opts.ID == "" {
+		opts.ID = def.Name + "-" + token()
+	}
+	if err := cairn.CheckName(opts.ID); err != nil {
+		return nil, &cairn.Error{Code: BadRunID, Message: err.Error()}
+	}
+	checked, err := input(def, in)
+	if err != nil {
+		return nil, &cairn.Error{Code: InvalidInput, Message: fmt.Sprintf("this is no input of workflow %q", def.Name), Err: err,
+			Next: "`workflows` shows an example"}
+	}
+	if e.driven(opts.ID) != nil {
+		return nil, &cairn.Error{Code: RunExists, Run: opts.ID, Message: "this run exists", Next: "resume it, or start with another id"}
+	}
+	m := core.New(def)
+	r := e.newRun(opts.ID, def, m, Lease{})
+	now := time.Now()
+	step, err := r.decide(now, []core.Event{{Kind: core.RunStarted, Path: opts.ID, Name: def.Name, Payload: checked,
+		Limit: e.cfg.RunLimit, Grace: e.cfg.Grace.Milliseconds()}}, true)
+	if err != nil {
+		return nil, err
+	}
+	if step.Status == core.Blocked {
+		return nil, m.State().Block
+	}
+	r.lease, err = e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now}, r.record(step), e.claim())
+	if err != nil {
+		return nil, err
+	}
+	if observe := e.cfg.Observe; observe != nil {
+		observe(opts.ID, step.Frame)
+	}
+	return r, e.drive(r, step)
+}
+
+// drive hands a run with a durable step to a goroutine of its own.
+func (e *Engine) drive(r *Run, first core.Step) error {
+	r.first = first
+	if err := e.adopt(r); err != nil {
+		return errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease))
+	}
+	return nil
+}
+
+func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.LeaseTTL} }
+
+// ResumeOptions says how a run goes on. The zero value is fine.
+type ResumeOptions struct {
+	// Adopt accepts the structure that today's code renders, where it is not the one the run was made with.
+	Adopt bool
+}
+
+// Resume goes on with a run that nobody drives: after a kill, a graceful stop, a pause or a block. A run whose owner is
+// dead, on this host, is taken over at once; one whose owner can't be seen to be dead is LEASE_HELD until its lease
+// runs out. A run that has ended is RUN_ENDED.
+//
+// Today's code must render the last frame as the code that made it did. Where it does not, the run is blocked with the
+// difference, and resuming with Adopt accepts it.
+func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Run, error) {
+	info, err := e.cfg.Store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if info.Status.Terminal() {
+		return nil, &cairn.Error{Code: RunEnded, Run: id, Message: fmt.Sprintf("the run is %s", info.Status), Next: "look at it with inspect, or start another"}
+	}
+	def, err := e.workflows.get(info.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	claim := e.claim()
+	if o := info.Owner; o.Token != "" && process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started}) {
+		claim.Dead = info.Epoch
+	}
+	lease, err := e.cfg.Store.Claim(ctx, id, claim)
+	if err != nil {
+		return nil, err
+	}
+	r, step, err := e.resume(ctx, id, def, lease, opts)
+	if err != nil {
+		return nil, errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(ctx), lease))
+	}
+	return r, e.drive(r, step)
+}
+
+// resume folds the run's frames, compares its plan with today's code, and makes the first step under the new lease.
+func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, lease Lease, opts ResumeOptions) (*Run, core.Step, error) {
+	m, err := e.load(ctx, id, def)
+	if err != nil {
+		return nil, core.Step{}, err
+	}
+	r := e.newRun(id, def, m, lease)
+	events := []core.Event{{Kind: core.RunResumed}}
+	if opts.Adopt {
+		events[0].Kind = core.CodeAdopted
+	} else if d := m.Verify(); d != nil {
+		if events[0].Failure, err = e.explain(ctx, id, d); err != nil {
+			return nil, core.Step{}, err
+		}
+	}
+	if m.State().Status == core.Paused {
+		events = append(events, core.Event{Kind: core.Unpaused})
+	}
+	step, err := r.decide(time.Now(), events, true)
+	if err == nil {
+		err = r.commit(step)
+	}
+	return r, step, err
+}
+
+// load folds the frames of a run.
+func (e *Engine) load(ctx context.Context, id string, def cairn.Definition) (*core.Machine, error) {
+	m := core.New(def)
+	err := e.cfg.Store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+		f, err := core.Decode(body)
+		if err == nil {
+			err = m.Fold(f, core.Hash(body))
+		}
+		if err != nil {
+			return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be folded", n), Err: err,
+				Next: "restore the database from a copy"}
+		}
+		return nil
+	})
+	return m, err
+}
+
+// Cancel asks a run to cancel: what runs is told to stop, Finally parts run, within the grace. Whoever drives the run
+// does it; one that nobody drives is cancelled when it is resumed. Asking twice is fine.
+func (e *Engine) Cancel(ctx context.Context, id, reason string) error {
+	return e.tell(ctx, id, core.Event{Kind: core.CancelAsked, Name: reason})
+}
+
+// Pause asks a run to start nothing more and, once what runs has ended, to park. Resume goes on with it.
+func (e *Engine) Pause(ctx context.Context, id string) error {
+	return e.tell(ctx, id, core.Event{Kind: core.PauseAsked})
+}
+
+// tell puts an event into a run's inbox.
+func (e *Engine) tell(ctx context.Context, id string, ev core.Event) error {
+	_, err := e.cfg.Store.Append(ctx, id, Item{Event: ev})
+	if err == nil {
+		nudge(e.poke)
+	}
+	return err
+}
+
+// Wait returns when a run, driven here or elsewhere, has ended or parked.
+func (e *Engine) Wait(ctx context.Context, id string) (Outcome, error) {
+	if r := e.driven(id); r != nil {
+		return r.Wait(ctx)
+	}
+	tick := time.NewTicker(e.cfg.Poll)
+	defer tick.Stop()
+	for {
+		info, err := e.cfg.Store.Run(ctx, id)
+		if err != nil {
+			return Outcome{Run: id}, err
+		}
+		if s := info.Status; s.Terminal() || s == core.Paused || s == core.Blocked {
+			return Outcome{Run: id, Status: s, Result: info.Result, Failure: info.Failure}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Outcome{Run: id, Status: info.Status}, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
