@@ -1,0 +1,5 @@
+package price
+
+import "testing"
+
+func TestOf(t *testing.T) {}
