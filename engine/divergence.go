@@ -18,15 +18,10 @@ func (e *Engine) explain(ctx context.Context, id string, d *core.Divergence) (*c
 		return d.Failure, nil
 	}
 	then := core.Lines{}
-	err := e.cfg.Store.Frames(ctx, id, 1, func(n int64, body []byte) error {
-		if n > d.Frame {
-			return nil
+	err := decoded(ctx, e.cfg.Store, id, func(f *core.Frame, _ string) error {
+		if f.N <= d.Frame {
+			then.Fold(f.Plan)
 		}
-		f, err := core.Decode(body)
-		if err != nil {
-			return err
-		}
-		then.Fold(f.Plan)
 		return nil
 	})
 	if err != nil {

@@ -114,7 +114,7 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 
 // resume folds the run's frames, compares its plan with today's code, and makes the first step under the new lease.
 func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, lease Lease, opts ResumeOptions) (*Run, core.Step, error) {
-	m, err := e.load(ctx, id, def)
+	m, err := LoadMachine(ctx, e.cfg.Store, id, def)
 	if err != nil {
 		return nil, core.Step{}, err
 	}
@@ -135,23 +135,6 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 		err = r.commit(step)
 	}
 	return r, step, err
-}
-
-// load folds the frames of a run.
-func (e *Engine) load(ctx context.Context, id string, def cairn.Definition) (*core.Machine, error) {
-	m := core.New(def)
-	err := e.cfg.Store.Frames(ctx, id, 1, func(n int64, body []byte) error {
-		f, err := core.Decode(body)
-		if err == nil {
-			err = m.Fold(f, core.Hash(body))
-		}
-		if err != nil {
-			return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be folded", n), Err: err,
-				Next: "restore the database from a copy"}
-		}
-		return nil
-	})
-	return m, err
 }
 
 // Cancel asks a run to cancel: what runs is told to stop, Finally parts run, within the grace. Whoever drives the run

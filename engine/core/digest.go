@@ -26,6 +26,9 @@ func (d *digest) add(x digest) { d[0] += x[0]; d[1] += x[1] }
 func (d *digest) sub(x digest) { d[0] -= x[0]; d[1] -= x[1] }
 
 func (d digest) String() string {
+	if d == (digest{}) {
+		return "0"
+	}
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:8], d[0])
 	binary.LittleEndian.PutUint64(b[8:], d[1])

@@ -27,6 +27,8 @@ type Frame struct {
 	Structure string `json:"structure,omitempty"`
 	Input     string `json:"input,omitempty"`
 	Policy    string `json:"policy,omitempty"`
+	// Stopping marks a frame whose owner was about to stop: nothing was started in it.
+	Stopping bool `json:"stopping,omitempty"`
 	// Unrendered marks a frame whose events could not be rendered: the run is blocked.
 	Unrendered bool `json:"unrendered,omitempty"`
 }

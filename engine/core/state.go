@@ -184,6 +184,16 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// Clone copies a state by way of its JSON.
+func (s *State) Clone() (*State, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var out State
+	return &out, json.Unmarshal(raw, &out)
+}
+
 // derive rebuilds the indexes. Values are indexed in the order of their frames; several of one frame by path, which is
 // also how Fold meets them.
 func (s *State) derive() {

@@ -40,7 +40,7 @@ func (m *Machine) Step(now time.Time, events []Event, admit bool) Step {
 	}
 	n, at := s.Frame, s.Time
 	s.open(n+1, now.UnixMilli())
-	f := &Frame{N: s.Frame, Time: s.Time, Prev: s.Hash}
+	f := &Frame{N: s.Frame, Time: s.Time, Prev: s.Hash, Stopping: !admit}
 	out := Step{Frame: f}
 	if blocked := m.guard(func() { m.step(f, events, admit, n == 0, &out) }); blocked != nil {
 		m.block(f, blocked)

@@ -1,0 +1,33 @@
+package core
+
+import "fmt"
+
+// String is a decision as people read it.
+func (d Decision) String() string {
+	s := string(d.Kind)
+	if d.Path != "" {
+		s += " " + d.Path
+	}
+	switch d.Kind {
+	case Started:
+		s += fmt.Sprintf(" attempt %d", d.Attempt)
+	case Verdict:
+		s += fmt.Sprintf(" of iteration %d: %t", d.I, d.Yes)
+	case Exhausted:
+		s += fmt.Sprintf(" after iteration %d", d.I)
+	case Entered:
+		s += " " + string(d.Phase)
+	case Patched:
+		s += fmt.Sprintf(" %s: %t", d.Reason, d.Yes)
+		return s
+	case Ended:
+		s += " " + string(d.Status)
+	}
+	if d.Reason != "" {
+		s += " (" + d.Reason + ")"
+	}
+	if d.Failure != nil {
+		s += ": " + d.Failure.Error()
+	}
+	return s
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// exportVersion is the format of exports. It is raised when a reader of the format before could misread a file.
+const exportVersion = 1
+
+// maxLine bounds a line of an export: a frame with all its results, or an artifact.
+const maxLine = 256 << 20
+
+// line is one line of an export; exactly one field is set. The first is the header, the last the end, whose counts
+// tell a whole file from a cut one.
+type line struct {
+	Cairn    *header         `json:"cairn,omitempty"`
+	Frame    json.RawMessage `json:"frame,omitempty"`
+	Entry    *Entry          `json:"entry,omitempty"`
+	Artifact *file           `json:"artifact,omitempty"`
+	End      *end            `json:"end,omitempty"`
+}
+
+type header struct {
+	Version int     `json:"version"`
+	Run     RunInfo `json:"run"`
+}
+
+type file struct {
+	Hash    string `json:"hash"`
+	Content []byte `json:"content"`
+}
+
+type end struct {
+	Frames int64  `json:"frames"`
+	Hash   string `json:"hash"`
+	Lines  int    `json:"lines"`
+}
+
+// Export writes a run as JSON lines: its frames byte for byte, its journal, and the artifacts that its results refer to.
+// The file is whole in itself: a test can replay it, another store import it. Artifacts may be nil; then files stay out.
+func Export(ctx context.Context, store Store, artifacts cairn.Artifacts, id string, w io.Writer) error {
+	info, err := store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	out := exporter{w: bufio.NewWriter(w)}
+	info.Owner, info.Until = Owner{}, info.Created
+	out.put(line{Cairn: &header{Version: exportVersion, Run: info}})
+	sum, files := end{}, []string{}
+	seen := map[string]bool{}
+	err = store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+		f, err := core.Decode(body)
+		if err != nil {
+			return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be read", n), Err: err}
+		}
+		for _, ev := range f.Events {
+			for _, a := range ev.Artifacts {
+				if !seen[a.Hash] {
+					seen[a.Hash] = true
+					files = append(files, a.Hash)
+				}
+			}
+		}
+		sum.Frames, sum.Hash = n, core.Hash(body)
+		return out.put(line{Frame: body})
+	})
+	if err != nil {
+		return err
+	}
+	entries, err := store.Entries(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		out.put(line{Entry: &entries[i]})
+	}
+	if artifacts != nil {
+		for _, hash := range files {
+			if err := out.file(ctx, artifacts, hash); err != nil {
+				return err
+			}
+		}
+	}
+	sum.Lines = out.lines + 1
+	out.put(line{End: &sum})
+	return errors.Join(out.err, out.w.Flush())
+}
+
+// exporter writes lines and keeps the first error.
+type exporter struct {
+	w     *bufio.Writer
+	lines int
+	err   error
+}
+
+func (x *exporter) put(l line) error {
+	raw, err := json.Marshal(l)
+	if err == nil && x.err == nil {
+		_, err = x.w.Write(append(raw, '\n'))
+	}
+	if x.err == nil {
+		x.err = err
+	}
+	x.lines++
+	return x.err
+}
+
+func (x *exporter) file(ctx context.Context, artifacts cairn.Artifacts, hash string) error {
+	r, err := artifacts.Get(ctx, hash)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return x.put(line{Artifact: &file{Hash: hash, Content: content}})
+}
+
+// recording is a run as read from an export.
+type recording struct {
+	run     RunInfo
+	frames  []*core.Frame
+	bodies  [][]byte
+	entries []Entry
+	files   []file
+}
+
+// readExport reads a whole export. Anything that is not one is BAD_EXPORT with the line, never a panic.
+func readExport(r io.Reader) (*recording, error) {
+	bad := func(n int, why string, err error) error {
+		return &cairn.Error{Code: BadExport, Message: fmt.Sprintf("line %d: %s", n, why), Err: err, Next: "export the run again"}
+	}
+	scan := bufio.NewScanner(r)
+	scan.Buffer(make([]byte, 0, 64<<10), maxLine)
+	rec, sum, n, hash := &recording{}, (*end)(nil), 0, ""
+	for scan.Scan() {
+		n++
+		if sum != nil {
+			return nil, bad(n, "there is more after the end", nil)
+		}
+		var l line
+		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
+			return nil, bad(n, "it is not JSON of an export", err)
+		}
+		if (n == 1) != (l.Cairn != nil) {
+			return nil, bad(n, "an export begins with its one header", nil)
+		}
+		switch {
+		case l.Cairn != nil:
+			if l.Cairn.Version != exportVersion {
+				return nil, bad(n, fmt.Sprintf("the export has version %d, and this program reads %d", l.Cairn.Version, exportVersion), nil)
+			}
+			rec.run = l.Cairn.Run
+		case l.Frame != nil:
+			f, err := core.Decode(l.Frame)
+			if err != nil {
+				return nil, bad(n, "a frame", err)
+			}
+			if f.Prev != hash || f.N != int64(len(rec.frames))+1 {
+				return nil, bad(n, fmt.Sprintf("frame %d does not follow the one before", f.N), nil)
+			}
+			hash = core.Hash(l.Frame)
+			rec.frames, rec.bodies = append(rec.frames, f), append(rec.bodies, l.Frame)
+		case l.Entry != nil:
+			rec.entries = append(rec.entries, *l.Entry)
+		case l.Artifact != nil:
+			rec.files = append(rec.files, *l.Artifact)
+		case l.End != nil:
+			sum = l.End
+		default:
+			return nil, bad(n, "there is nothing known in it", nil)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return nil, bad(n+1, "it can't be read", err)
+	}
+	if sum == nil || sum.Frames != int64(len(rec.frames)) || sum.Hash != hash || sum.Lines != n || len(rec.frames) == 0 {
+		return nil, bad(n, "the file is cut off: its end is missing or does not fit", nil)
+	}
+	return rec, nil
+}
+
+// Import stores an exported run, under its own id, in a store that does not have it. Frames are folded first: what does
+// not fold is refused, and nothing is written. A run that had not ended can be resumed here; effects that were still in
+// the other store's outbox stay there.
+func Import(ctx context.Context, store Store, artifacts cairn.Artifacts, r io.Reader) (id string, err error) {
+	rec, err := readExport(r)
+	if err != nil {
+		return "", err
+	}
+	state := core.NewState()
+	commits := make([]Commit, len(rec.frames))
+	for i, f := range rec.frames {
+		hash := core.Hash(rec.bodies[i])
+		if err := state.Fold(f, hash); err != nil {
+			return "", &cairn.Error{Code: BadExport, Message: "the frames do not fold", Err: err}
+		}
+		commits[i] = Commit{N: f.N, Body: rec.bodies[i], Hash: hash, Prev: f.Prev, Status: state.Status}
+	}
+	if state.Run != rec.run.ID || state.Workflow != rec.run.Workflow || state.Status != rec.run.Status {
+		return "", &cairn.Error{Code: BadExport, Run: rec.run.ID, Message: "the header is of another run than the frames"}
+	}
+	last := &commits[len(commits)-1]
+	last.Result, last.Failure = rec.run.Result, rec.run.Failure
+	for _, f := range rec.files {
+		if artifacts == nil {
+			break
+		}
+		if err := importFile(ctx, artifacts, f); err != nil {
+			return "", err
+		}
+	}
+	run := NewRun{ID: rec.run.ID, Workflow: rec.run.Workflow, Version: rec.run.Version, Created: rec.run.Created}
+	return run.ID, store.Import(ctx, run, commits, rec.entries)
+}
+
+func importFile(ctx context.Context, artifacts cairn.Artifacts, f file) error {
+	hash, _, err := artifacts.Put(ctx, bytes.NewReader(f.Content))
+	if err == nil && hash != f.Hash {
+		err = &cairn.Error{Code: BadExport, Message: fmt.Sprintf("an artifact's content is not what its hash %s says", f.Hash)}
+	}
+	return err
+}

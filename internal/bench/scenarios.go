@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/task"
+)
+
+var scenarios = []scenario{
+	{name: "floor", about: "floor: INSERT per transaction", steps: 1000, run: func(s settings) (time.Duration, string, error) { return floorOf(s, 1000) }},
+	{name: "seq", about: "1,000 sequential tasks", aim: "≥ 0.5", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.one(sequence, size{N: s.tasks})
+	}},
+	{name: "runs", about: "100 runs × 10 tasks at once", aim: "≥ 2.5", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.many(100, size{N: 10})
+	}},
+	{name: "fan", about: "fan-out of 1,000, Max 64, unread", aim: "≥ 3", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.one(fan, size{N: 1000, Max: 64})
+	}},
+	{name: "fold", about: "fan-out of 1,000, Max 64, folded by a task", aim: "≥ 1", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.one(fan, size{N: 1000, Max: 64, Fold: true})
+	}},
+	{name: "read", about: "fan-out of 1,000, Max 64, all read by the render", aim: "", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.one(fan, size{N: 1000, Max: 64, Render: true})
+	}},
+	{name: "long", about: "10,000 sequential tasks", aim: "≤ 1.3 × at 1,000; ≤ 800 B; ≤ 60 MB", steps: 10_000, run: settings.long},
+	{name: "resume1k", about: "resume after kill -9 at 1,000 tasks, to the next task", aim: "≤ 40 ms", run: func(s settings) (time.Duration, string, error) {
+		return s.resume(1000)
+	}},
+	{name: "resume10k", about: "resume after kill -9 at 10,000 tasks, to the next task", aim: "≤ 150 ms", run: func(s settings) (time.Duration, string, error) {
+		return s.resume(10_000)
+	}},
+	{name: "exit", about: "a program that runs one task and exits", aim: "≤ 40 ms", run: settings.exit},
+}
+
+// size is the input of the workflows.
+type size struct {
+	N    int `json:"n"`
+	Max  int `json:"max,omitempty"`
+	Fold bool
+	// Render makes the render itself read every result.
+	Render bool
+	// Stop makes the sequence's last task wait for ever.
+	Stop bool
+}
+
+const last cairn.Key[string] = "last"
+
+// payload is an output of 100 bytes, as JSON.
+var payload = strings.Repeat("x", 98)
+
+func nop(context.Context) (string, error) { return payload, nil }
+
+func key(i int) cairn.Key[string] { return cairn.Key[string]("t" + strconv.Itoa(i)) }
+
+// sequence is N tasks one after the other.
+var sequence = cairn.Workflow[size, string]{Name: "sequence", Result: last, Render: func(v *cairn.View, in size) cairn.Node {
+	nodes := make(cairn.Nodes, 0, in.N+1)
+	for i := range in.N - 1 {
+		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop})
+	}
+	return append(nodes, task.Task[string]{ID: last, Do: func(ctx context.Context) (string, error) {
+		if in.Stop {
+			fmt.Println("at the last task")
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		return payload, nil
+	}})
+}}
+
+// fan is N tasks side by side, and one after them.
+var fan = cairn.Workflow[size, string]{Name: "fan", Result: last, Render: func(v *cairn.View, in size) cairn.Node {
+	nodes := make(cairn.Nodes, 0, in.N)
+	read := 0
+	for i := range in.N {
+		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop})
+		if in.Render {
+			if _, ok := key(i).Get(v); ok {
+				read++
+			}
+		}
+	}
+	end := task.Task[string]{ID: last, Do: nop}
+	if in.Fold {
+		end.Do = nil
+		end.From = task.From(func(v *cairn.View) []string {
+			all := make([]string, in.N)
+			for i := range all {
+				all[i] = key(i).Must(v)
+			}
+			return all
+		}, func(_ context.Context, all []string) (string, error) { return strconv.Itoa(len(all)), nil })
+	}
+	return cairn.Nodes{cairn.Parallel{Max: in.Max, Children: nodes}, end}
+}}
+
+// open starts an engine over a database of the scenario.
+func (s settings) open(name string) (*engine.Engine, *sqlite.Store, error) {
+	store, err := sqlite.Open(background, sqlite.Config{Path: filepath.Join(s.dir, name+".db"), Synchronous: s.sync})
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := engine.Open(background, engine.Config{Store: store, Workflows: []cairn.Definer{sequence, fan}})
+	return e, store, err
+}
+
+// one runs one run.
+func (s settings) one(wf cairn.Definer, in size) (time.Duration, string, error) {
+	e, store, err := s.open("one")
+	if err != nil {
+		return 0, "", err
+	}
+	defer store.Close()
+	defer e.Close(background)
+	began := time.Now()
+	err = finish(e, wf.Define().Name, in)
+	return time.Since(began), "", err
+}
+
+// many runs several runs at once.
+func (s settings) many(runs int, in size) (time.Duration, string, error) {
+	e, store, err := s.open("many")
+	if err != nil {
+		return 0, "", err
+	}
+	defer store.Close()
+	defer e.Close(background)
+	began := time.Now()
+	errs := make([]error, runs)
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() { errs[i] = finish(e, "sequence", in) })
+	}
+	wg.Wait()
+	took := time.Since(began)
+	for _, err := range errs {
+		if err != nil {
+			return 0, "", err
+		}
+	}
+	return took, "", nil
+}
+
+// finish starts a run and waits for its end.
+func finish(e *engine.Engine, workflow string, in size) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	run, err := e.Start(background, workflow, raw, engine.StartOptions{})
+	if err != nil {
+		return err
+	}
+	out, err := run.Wait(background)
+	if err == nil && out.Status != core.Finished {
+		err = fmt.Errorf("the run is %s: %w", out.Status, out.Failure)
+	}
+	return err
+}
+
+// bytes is the size of the database after its log has been folded into it.
+func bytes(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
