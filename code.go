@@ -55,6 +55,8 @@ const (
 	KeyType Code = "KEY_TYPE"
 	// KeyMissing: Must on a key without a value.
 	KeyMissing Code = "KEY_MISSING"
+	// PromptFailed: a Prompt or Input could not be made, or is empty.
+	PromptFailed Code = "PROMPT_FAILED"
 	// OutputDecode: a stored output no longer decodes as its key's type.
 	OutputDecode Code = "OUTPUT_DECODE"
 	// RenderPanicked: Render, Body, Until, Catch, Finally, Prompt, Input or SkipIf panicked.
@@ -102,18 +104,23 @@ func (e *Error) Is(target error) bool {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf finds the code an error carries, and the fallback when it carries none.
+// Coder is an error that carries a code: *Error, *Failure, a Code itself, and the errors of adapters.
+type Coder interface{ ErrorCode() Code }
+
+// ErrorCode makes every code its own.
+func (c Code) ErrorCode() Code { return c }
+
+// ErrorCode is the error's code.
+func (e *Error) ErrorCode() Code { return e.Code }
+
+// ErrorCode is the failure's code.
+func (f *Failure) ErrorCode() Code { return f.Code }
+
+// CodeOf finds the outermost code an error carries, and the fallback when it carries none.
 func CodeOf(err error, fallback Code) Code {
-	var e *Error
-	var f *Failure
-	var c Code
-	switch {
-	case errors.As(err, &f):
-		return f.Code
-	case errors.As(err, &e):
-		return e.Code
-	case errors.As(err, &c):
-		return c
+	var c Coder
+	if errors.As(err, &c) {
+		return c.ErrorCode()
 	}
 	return fallback
 }

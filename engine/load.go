@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
@@ -25,17 +28,94 @@ func LoadMachine(ctx context.Context, store Store, id string, def cairn.Definiti
 	return m, decoded(ctx, store, id, m.Fold)
 }
 
-// decoded reads a run's frames in order.
+// decodeBatch is how many frames are decoded in one go.
+const decodeBatch = 256
+
+// batch is a run of frames on its way from the store to the fold.
+type batch struct {
+	first  int64
+	bodies [][]byte
+	frames []*core.Frame
+	hashes []string
+	err    error
+	done   chan struct{}
+}
+
+// decoded reads a run's frames in order. Decoding is what a resume spends its time on, so it goes on in parallel to the
+// reading of rows and to fn, which alone sees the frames in order.
 func decoded(ctx context.Context, store Store, id string, fn func(f *core.Frame, hash string) error) error {
-	return store.Frames(ctx, id, 1, func(n int64, body []byte) error {
-		f, err := core.Decode(body)
-		if err == nil {
-			err = fn(f, core.Hash(body))
-		}
-		if err != nil {
-			return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be read", n), Err: err,
-				Next: "restore the database from a copy"}
+	group, ctx := errgroup.WithContext(ctx)
+	queue := make(chan *batch, 2*runtime.GOMAXPROCS(0))
+	group.Go(func() error {
+		defer close(queue)
+		return readBatches(ctx, store, id, queue)
+	})
+	group.Go(func() error {
+		for b := range queue {
+			<-b.done
+			for i, f := range b.frames {
+				if err := fn(f, b.hashes[i]); err != nil && b.err == nil {
+					b.err = corrupt(id, b.first+int64(i), err)
+				}
+				if b.err != nil {
+					return b.err
+				}
+			}
+			if b.err != nil {
+				return b.err
+			}
 		}
 		return nil
 	})
+	return group.Wait()
+}
+
+// readBatches reads rows into batches and has each decoded in a goroutine of its own. It has waited for all of them when
+// it returns.
+func readBatches(ctx context.Context, store Store, id string, queue chan<- *batch) error {
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	send := func(b *batch) error {
+		workers.Go(func() error { b.decode(id); return nil })
+		select {
+		case queue <- b:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	b := &batch{done: make(chan struct{})}
+	err := store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+		if len(b.bodies) == 0 {
+			b.first = n
+		}
+		if b.bodies = append(b.bodies, body); len(b.bodies) < decodeBatch {
+			return nil
+		}
+		full := b
+		b = &batch{done: make(chan struct{})}
+		return send(full)
+	})
+	if err == nil && len(b.bodies) > 0 {
+		err = send(b)
+	}
+	_ = workers.Wait()
+	return err
+}
+
+func (b *batch) decode(id string) {
+	defer close(b.done)
+	for i, body := range b.bodies {
+		f, err := core.Decode(body)
+		if err != nil {
+			b.err = corrupt(id, b.first+int64(i), err)
+			return
+		}
+		b.frames, b.hashes = append(b.frames, f), append(b.hashes, core.Hash(body))
+	}
+}
+
+func corrupt(id string, n int64, err error) error {
+	return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be read", n), Err: err,
+		Next: "restore the database from a copy"}
 }

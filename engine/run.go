@@ -214,7 +214,7 @@ func (r *Run) commit(step core.Step) error {
 			r.renewed.Store(asked.UnixNano())
 			break
 		}
-		if errors.Is(err, LeaseLost) || errors.Is(err, FrameConflict) || errors.Is(err, RunEnded) || try == commitTries {
+		if known(err) || try == commitTries {
 			return fmt.Errorf("frame %d of run %s could not be committed, resume it: %w", c.N, r.id, err)
 		}
 		time.Sleep(pause)

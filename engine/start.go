@@ -52,7 +52,10 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	if step.Status == core.Blocked {
 		return nil, m.State().Block
 	}
-	r.lease, err = e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now}, r.record(step), e.claim())
+	record := r.record(step)
+	r.lease, err = e.leased(ctx, opts.ID, func() (Lease, error) {
+		return e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now}, record, e.claim())
+	}, func(info RunInfo) bool { return info.Hash == record.Hash })
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +75,20 @@ func (e *Engine) drive(r *Run, first core.Step) error {
 }
 
 func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.LeaseTTL} }
+
+// leased asks for a lease. An error without a code of the store's leaves open whether it was given: then the catalog
+// is asked whether the lease is this engine's, and new.
+func (e *Engine) leased(ctx context.Context, id string, ask func() (Lease, error), fresh func(RunInfo) bool) (Lease, error) {
+	lease, err := ask()
+	if err == nil || known(err) {
+		return lease, err
+	}
+	info, infoErr := e.cfg.Store.Run(ctx, id)
+	if infoErr == nil && info.Owner.Token == e.cfg.Owner.Token && fresh(info) && e.driven(id) == nil {
+		return Lease{Run: id, Epoch: info.Epoch, Owner: info.Owner.Token, Until: info.Until}, nil
+	}
+	return Lease{}, err
+}
 
 // ResumeOptions says how a run goes on. The zero value is fine.
 type ResumeOptions struct {
@@ -101,7 +118,8 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	if o := info.Owner; o.Token != "" && process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started}) {
 		claim.Dead = info.Epoch
 	}
-	lease, err := e.cfg.Store.Claim(ctx, id, claim)
+	lease, err := e.leased(ctx, id, func() (Lease, error) { return e.cfg.Store.Claim(ctx, id, claim) },
+		func(now RunInfo) bool { return now.Epoch > info.Epoch })
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/cairnrun/cairn"
@@ -22,6 +23,16 @@ const (
 	// FrameConflict: the frame does not follow the run's last one; nothing was written.
 	FrameConflict cairn.Code = "FRAME_CONFLICT"
 )
+
+// known says that an error is one of the refusals above, which have written nothing.
+func known(err error) bool {
+	for _, code := range []cairn.Code{RunNotFound, RunExists, RunEnded, LeaseHeld, LeaseLost, FrameConflict} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}
 
 // Store keeps runs. An implementation is proven by package engine/storetest. All methods are safe for concurrent use
 // and by several processes; a method that returned nil has made its effect durable, one that returned an error with a

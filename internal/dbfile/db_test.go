@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/dbfile"
 )
 
@@ -94,7 +95,7 @@ func bodies(t testing.TB, db *dbfile.DB) []string {
 	return all
 }
 
-func want(t testing.TB, err error, code dbfile.Code) {
+func want(t testing.TB, err error, code cairn.Code) {
 	t.Helper()
 	if !errors.Is(err, code) {
 		t.Fatalf("error is %v, want %s", err, code)

@@ -9,42 +9,38 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-)
 
-// Code names one kind of failure. A Code is itself an error, for errors.Is.
-type Code string
+	"github.com/cairnrun/cairn"
+)
 
 // Failures of opening.
 const (
-	ErrCannotOpen  Code = "DB_CANNOT_OPEN"  // missing, a directory, no permission, moved away, not WAL-capable
-	ErrNotOurs     Code = "DB_NOT_OURS"     // not SQLite, or the database of another application
-	ErrNewerSchema Code = "DB_NEWER_SCHEMA" // written by a newer program
-	ErrMigration   Code = "DB_MIGRATION"    // a migration failed and was rolled back; its cause is wrapped
+	ErrCannotOpen  cairn.Code = "DB_CANNOT_OPEN"  // missing, a directory, no permission, moved away, not WAL-capable
+	ErrNotOurs     cairn.Code = "DB_NOT_OURS"     // not SQLite, or the database of another application
+	ErrNewerSchema cairn.Code = "DB_NEWER_SCHEMA" // written by a newer program
+	ErrMigration   cairn.Code = "DB_MIGRATION"    // a migration failed and was rolled back; its cause is wrapped
 )
 
 // Failures of a transaction. Nothing of the function is in the file.
 const (
-	ErrLocked     Code = "DB_LOCKED"      // another process held the file for longer than BusyTimeout
-	ErrDiskFull   Code = "DB_FULL"        // disk, quota or page limit
-	ErrReadOnly   Code = "DB_READ_ONLY"   // a write on something opened for reading
-	ErrCorrupt    Code = "DB_CORRUPT"     // the file is damaged
-	ErrIO         Code = "DB_IO"          // the operating system failed to read, write, sync or give memory
-	ErrRolledBack Code = "DB_ROLLED_BACK" // undone with a failing neighbour of its batch; its cause is wrapped
-	ErrPanic      Code = "DB_PANIC"       // the function panicked; a *PanicError is wrapped
-	ErrClosed     Code = "DB_CLOSED"      // the DB was closed before the call
+	ErrLocked     cairn.Code = "DB_LOCKED"      // another process held the file for longer than BusyTimeout
+	ErrDiskFull   cairn.Code = "DB_FULL"        // disk, quota or page limit
+	ErrReadOnly   cairn.Code = "DB_READ_ONLY"   // a write on something opened for reading
+	ErrCorrupt    cairn.Code = "DB_CORRUPT"     // the file is damaged
+	ErrIO         cairn.Code = "DB_IO"          // the operating system failed to read, write, sync or give memory
+	ErrRolledBack cairn.Code = "DB_ROLLED_BACK" // undone with a failing neighbour of its batch; its cause is wrapped
+	ErrPanic      cairn.Code = "DB_PANIC"       // the function panicked; a *PanicError is wrapped
+	ErrClosed     cairn.Code = "DB_CLOSED"      // the DB was closed before the call
 )
 
 // Failures of one statement. The transaction goes on unless its function returns the error.
 const (
-	ErrConstraint Code = "DB_CONSTRAINT" // UNIQUE, NOT NULL, CHECK, FOREIGN KEY
-	ErrStatement  Code = "DB_STATEMENT"  // everything else about SQL: syntax, a missing table, a bad argument
+	ErrConstraint cairn.Code = "DB_CONSTRAINT" // UNIQUE, NOT NULL, CHECK, FOREIGN KEY
+	ErrStatement  cairn.Code = "DB_STATEMENT"  // everything else about SQL: syntax, a missing table, a bad argument
 )
 
-// Error makes a Code usable as the target of errors.Is.
-func (c Code) Error() string { return string(c) }
-
 // advice says what to do next, where a code alone says it.
-var advice = map[Code]string{
+var advice = map[cairn.Code]string{
 	ErrNotOurs:     "nothing was written; choose another path",
 	ErrNewerSchema: "nothing was written; run the newer program, or restore a copy made by this one",
 	ErrMigration:   "the migration was rolled back and the file has its former schema; fix the cause and open again",
@@ -60,7 +56,7 @@ var advice = map[Code]string{
 
 // Error is a failure of this package. Match its Code with errors.Is(err, ErrLocked).
 type Error struct {
-	Code Code
+	Code cairn.Code
 	Path string // the database file
 	Op   string // what was attempted: "open", "write", "exec", …
 	Err  error  // the cause; may be nil
@@ -79,12 +75,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// ErrorCode is the code, for cairn.CodeOf.
+func (e *Error) ErrorCode() cairn.Code { return e.Code }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is e's Code.
 func (e *Error) Is(target error) bool {
-	code, ok := target.(Code)
+	code, ok := target.(cairn.Code)
 	return ok && code == e.Code
 }
 
@@ -117,7 +116,7 @@ func translate(path, op string, err error) error {
 }
 
 // codeOf maps an extended result code: those that mean something else than their family first.
-func codeOf(result int) Code {
+func codeOf(result int) cairn.Code {
 	switch result {
 	case sqlite3.SQLITE_IOERR_SHMSIZE:
 		return ErrDiskFull // the -shm file could not grow
