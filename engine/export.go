@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +55,9 @@ func Export(ctx context.Context, store Store, artifacts cairn.Artifacts, id stri
 		return err
 	}
 	out := exporter{w: bufio.NewWriter(w)}
-	info.Owner, info.Until = Owner{}, info.Created
+	// Who held it, and when it was last written to, are matters of the store.
+	info = RunInfo{ID: info.ID, Workflow: info.Workflow, Version: info.Version, Status: info.Status, Head: info.Head, Hash: info.Hash,
+		Created: info.Created, Updated: info.Created, Result: info.Result, Failure: info.Failure}
 	out.put(line{Cairn: &header{Version: exportVersion, Run: info}})
 	sum, files := end{}, []string{}
 	seen := map[string]bool{}
@@ -191,33 +195,38 @@ func readExport(r io.Reader) (*recording, error) {
 	return rec, nil
 }
 
-// Import stores an exported run, under its own id, in a store that does not have it. Frames are folded first: what does
-// not fold is refused, and nothing is written. A run that had not ended can be resumed here; effects that were still in
-// the other store's outbox stay there.
+// CheckExport reads an export as Import does, stores nothing, and returns the run's id: BAD_EXPORT.
+func CheckExport(r io.Reader) (id string, err error) {
+	rec, err := readExport(r)
+	if err == nil {
+		_, err = rec.commits()
+	}
+	if err != nil {
+		return "", err
+	}
+	return rec.run.ID, nil
+}
+
+// Import stores an exported run, under its own id, in a store that does not have it: RUN_EXISTS. Frames are folded first;
+// what does not fold is BAD_EXPORT, and nothing is written. A run that had not ended can be resumed here; effects that
+// were still in the other store's outbox stay there.
 func Import(ctx context.Context, store Store, artifacts cairn.Artifacts, r io.Reader) (id string, err error) {
 	rec, err := readExport(r)
 	if err != nil {
 		return "", err
 	}
-	state := core.NewState()
-	commits := make([]Commit, len(rec.frames))
-	for i, f := range rec.frames {
-		hash := core.Hash(rec.bodies[i])
-		if err := state.Fold(f, hash); err != nil {
-			return "", &cairn.Error{Code: BadExport, Message: "the frames do not fold", Err: err}
-		}
-		commits[i] = Commit{N: f.N, Body: rec.bodies[i], Hash: hash, Prev: f.Prev, Status: state.Status}
+	commits, err := rec.commits()
+	if err != nil {
+		return "", err
 	}
-	if state.Run != rec.run.ID || state.Workflow != rec.run.Workflow || state.Status != rec.run.Status {
-		return "", &cairn.Error{Code: BadExport, Run: rec.run.ID, Message: "the header is of another run than the frames"}
+	if _, err := store.Run(ctx, rec.run.ID); err == nil {
+		return "", &cairn.Error{Code: RunExists, Run: rec.run.ID, Message: "the store has a run of this id", Next: "import it into another one"}
 	}
-	last := &commits[len(commits)-1]
-	last.Result, last.Failure = rec.run.Result, rec.run.Failure
 	for _, f := range rec.files {
 		if artifacts == nil {
 			break
 		}
-		if err := importFile(ctx, artifacts, f); err != nil {
+		if _, _, err := artifacts.Put(ctx, bytes.NewReader(f.Content)); err != nil {
 			return "", err
 		}
 	}
@@ -225,10 +234,32 @@ func Import(ctx context.Context, store Store, artifacts cairn.Artifacts, r io.Re
 	return run.ID, store.Import(ctx, run, commits, rec.entries)
 }
 
-func importFile(ctx context.Context, artifacts cairn.Artifacts, f file) error {
-	hash, _, err := artifacts.Put(ctx, bytes.NewReader(f.Content))
-	if err == nil && hash != f.Hash {
-		err = &cairn.Error{Code: BadExport, Message: fmt.Sprintf("an artifact's content is not what its hash %s says", f.Hash)}
+// commits folds the frames and makes them ready for a store.
+func (rec *recording) commits() ([]Commit, error) {
+	bad := func(why string, err error) ([]Commit, error) {
+		return nil, &cairn.Error{Code: BadExport, Run: rec.run.ID, Message: why, Err: err, Next: "export the run again"}
 	}
-	return err
+	if err := cairn.CheckName(rec.run.ID); err != nil {
+		return bad("the run's id", err)
+	}
+	state := core.NewState()
+	commits := make([]Commit, len(rec.frames))
+	for i, f := range rec.frames {
+		hash := core.Hash(rec.bodies[i])
+		if err := state.Fold(f, hash); err != nil {
+			return bad("the frames do not fold", err)
+		}
+		commits[i] = Commit{N: f.N, Body: rec.bodies[i], Hash: hash, Prev: f.Prev, Status: state.Status}
+	}
+	if state.Run != rec.run.ID || state.Workflow != rec.run.Workflow || state.Status != rec.run.Status {
+		return bad("the header is of another run than the frames", nil)
+	}
+	for _, f := range rec.files {
+		if sum := sha256.Sum256(f.Content); hex.EncodeToString(sum[:]) != f.Hash {
+			return bad(fmt.Sprintf("an artifact's content is not what its hash %s says", f.Hash), nil)
+		}
+	}
+	last := &commits[len(commits)-1]
+	last.Result, last.Failure = rec.run.Result, rec.run.Failure
+	return commits, nil
 }

@@ -36,7 +36,11 @@ func (r *Run) journal(ctx context.Context, s core.Start) (*journal, error) {
 	if s.Attempt == 1 {
 		return j, nil
 	}
-	entries, err := r.e.cfg.Store.Entries(ctx, r.id, s.Path)
+	var entries []Entry
+	err := r.ask(ctx, "reading the journal of "+s.Path, func() (err error) {
+		entries, err = r.e.cfg.Store.Entries(ctx, r.id, s.Path)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +75,19 @@ func (j *journal) Record(ctx context.Context, name string, value json.RawMessage
 }
 
 func (j *journal) write(ctx context.Context, name string, value json.RawMessage) error {
-	return j.r.e.cfg.Store.Record(ctx, j.r.lease, Entry{Path: j.path, Name: name, Attempt: j.attempt, Value: value})
+	return j.r.ask(ctx, "writing to the journal of "+j.path, func() error {
+		return j.r.e.cfg.Store.Record(ctx, j.r.lease, Entry{Path: j.path, Name: name, Attempt: j.attempt, Value: value})
+	})
+}
+
+// ask is patiently for an attempt. A store that stays away ends the driving of the run, not the task: that the disk is
+// full must use up no attempt.
+func (r *Run) ask(ctx context.Context, what string, ask func() error) error {
+	err := r.patiently(ctx, what, ask)
+	if err != nil && ctx.Err() == nil {
+		r.halt(err)
+	}
+	return err
 }
 
 func (j *journal) Heartbeat(detail json.RawMessage) {

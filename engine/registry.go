@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,12 @@ import (
 
 // registry holds workflows by name.
 type registry map[string]cairn.Definition
+
+// Definitions checks workflows as Open does, and lists them by name: BAD_WORKFLOW.
+func Definitions(workflows ...cairn.Definer) ([]cairn.Definition, error) {
+	r, err := register(workflows)
+	return r.list(), err
+}
 
 // register checks every workflow and reports all mistakes together.
 func register(workflows []cairn.Definer) (registry, error) {
@@ -50,26 +57,42 @@ func check(d cairn.Definition) error {
 		errs = append(errs, fmt.Errorf("its result: %w", err))
 	}
 	if d.Example != nil {
-		if _, err := example(d); err != nil {
+		if _, err := ExampleInput(d); err != nil {
 			errs = append(errs, fmt.Errorf("its Example: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// example is the workflow's example input as JSON.
-func example(d cairn.Definition) (json.RawMessage, error) {
+// ExampleInput is a workflow's example input, as it is stored: INVALID_INPUT where it has none.
+func ExampleInput(d cairn.Definition) (json.RawMessage, error) {
+	if d.Example == nil {
+		return nil, &cairn.Error{Code: InvalidInput, Message: fmt.Sprintf("workflow %q has no example input", d.Name), Next: "give it an input"}
+	}
 	raw, err := schema.Encode(d.Example)
 	if err != nil {
 		return nil, err
 	}
-	return input(d, raw)
+	return stored(d, raw)
 }
 
-// input checks a run's input and gives the bytes that are stored: decoded as the workflow's type, without anything
-// unknown, validated, and encoded again.
-func input(d cairn.Definition, raw []byte) (json.RawMessage, error) {
-	v, err := schema.DecodeType(d.Input, raw)
+// CheckInput checks a run's input as Start does, and returns it as it is stored: decoded as the workflow's type, without
+// anything unknown in it, validated, and encoded again. INVALID_INPUT.
+func CheckInput(d cairn.Definition, raw []byte) (json.RawMessage, error) {
+	checked, err := stored(d, raw)
+	if err == nil {
+		return checked, nil
+	}
+	refused := &cairn.Error{Code: InvalidInput, Message: fmt.Sprintf("this is no input of workflow %q", d.Name), Err: err,
+		Next: "give it JSON of " + d.Input.String()}
+	if example, err := ExampleInput(d); err == nil {
+		refused.Next = "give it something like " + string(example)
+	}
+	return nil, refused
+}
+
+func stored(d cairn.Definition, raw []byte) (json.RawMessage, error) {
+	v, err := schema.DecodeType(d.Input, bytes.TrimSpace(raw))
 	if err == nil {
 		err = schema.Validate(v)
 	}

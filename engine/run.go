@@ -97,6 +97,10 @@ func (r *Run) drive() {
 	err := r.loop()
 	r.cancel(err)
 	r.working.Wait()
+	if err != nil && !errors.Is(err, LeaseLost) && !errors.Is(err, Closing) {
+		// Whoever mends what is wrong resumes at once, instead of when the lease has run out.
+		err = errors.Join(err, r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease))
+	}
 	s := r.m.State()
 	r.outcome = Outcome{Run: r.id, Status: s.Status}
 	if r.err = err; err != nil {
@@ -132,15 +136,18 @@ func (r *Run) loop() error {
 		case <-r.mail.wake:
 		case <-r.timers.clock.C:
 		case <-halted:
-			halted = nil
-			if cause := context.Cause(r.ctx); !errors.Is(cause, errStopping) {
-				return cause
-			}
-			stopping = true
+			halted, stopping = nil, true
 		}
 		now := time.Now()
 		events := append(r.mail.take(), r.timers.due(now)...)
-		for len(events) > 0 {
+		for {
+			// After the events were taken: what an attempt says once the run was halted is not a result.
+			if cause := context.Cause(r.ctx); cause != nil && !errors.Is(cause, errStopping) {
+				return cause
+			}
+			if len(events) == 0 {
+				break
+			}
 			over, err := r.step(now, events, !stopping)
 			if over || err != nil {
 				return err
@@ -155,10 +162,15 @@ func (r *Run) loop() error {
 
 // interrupted gives the run back for others to resume.
 func (r *Run) interrupted() error {
-	if err := r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease); err != nil {
+	if err := r.giveBack(); err != nil {
 		return err
 	}
 	return &cairn.Error{Code: Closing, Run: r.id, Message: "the engine was closed while the run was running", Next: "resume it"}
+}
+
+func (r *Run) giveBack() error {
+	ctx := context.WithoutCancel(r.ctx)
+	return r.patiently(ctx, "the release", func() error { return r.e.cfg.Store.Release(ctx, r.lease) })
 }
 
 // step makes one step durable and then carries it out. It reports whether there is nothing more to drive.
@@ -196,29 +208,49 @@ func (r *Run) decide(now time.Time, events []core.Event, admit bool) (step core.
 	return r.m.Step(now, events, admit), nil
 }
 
-// Commits that fail without a code may have been written or not; repeating one that was is success.
+// Writes that fail without a code may have happened or not; repeating one that has is success.
 const (
-	commitTries = 5
-	commitPause = 50 * time.Millisecond
+	writeTries = 5
+	writePause = 50 * time.Millisecond
 )
 
-// commit makes a step durable, patiently: the store may be busy or the disk slow, and nothing is lost by asking again.
+// patiently asks the store again: it may be busy or the disk slow, and nothing is lost by repeating. What the store
+// refuses with a code it will refuse again.
+func (r *Run) patiently(ctx context.Context, what string, ask func() error) error {
+	pause := writePause
+	for try := 1; ; try++ {
+		err := ask()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return err
+		case errors.Is(err, LeaseLost), errors.Is(err, FrameConflict), errors.Is(err, RunEnded), try == writeTries:
+			return fmt.Errorf("%s of run %s failed, resume it: %w", what, r.id, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// commit makes a step durable.
 func (r *Run) commit(step core.Step) error {
 	ctx := context.WithoutCancel(r.ctx)
 	c := r.record(step)
-	pause := commitPause
-	for try := 1; ; try++ {
+	err := r.patiently(ctx, fmt.Sprintf("the commit of frame %d", c.N), func() error {
 		asked := time.Now()
 		err := r.e.cfg.Store.Commit(ctx, r.lease, c)
 		if err == nil {
 			r.renewed.Store(asked.UnixNano())
-			break
 		}
-		if known(err) || try == commitTries {
-			return fmt.Errorf("frame %d of run %s could not be committed, resume it: %w", c.N, r.id, err)
-		}
-		time.Sleep(pause)
-		pause *= 2
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if len(c.Effects) > 0 {
 		nudge(r.e.posted)
@@ -257,7 +289,7 @@ func (r *Run) release(step core.Step) (over bool, err error) {
 		case core.Complete, core.Fail, core.Cancel:
 			return true, nil // the store has ended the lease with the run
 		case core.Pause, core.Block:
-			return true, r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease)
+			return true, r.giveBack()
 		default:
 			return false, &cairn.Error{Code: CorruptHistory, Run: r.id, Path: c.Path, Message: fmt.Sprintf("this engine can't carry out %q", c.Kind)}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cairnrun/cairn"
@@ -33,25 +34,20 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	if err := cairn.CheckName(opts.ID); err != nil {
 		return nil, &cairn.Error{Code: BadRunID, Message: err.Error()}
 	}
-	checked, err := input(def, in)
+	checked, err := CheckInput(def, in)
 	if err != nil {
-		return nil, &cairn.Error{Code: InvalidInput, Message: fmt.Sprintf("this is no input of workflow %q", def.Name), Err: err,
-			Next: "`workflows` shows an example"}
+		return nil, err
 	}
 	if e.driven(opts.ID) != nil {
 		return nil, &cairn.Error{Code: RunExists, Run: opts.ID, Message: "this run exists", Next: "resume it, or start with another id"}
 	}
-	m := core.New(def)
-	r := e.newRun(opts.ID, def, m, Lease{})
 	now := time.Now()
-	step, err := r.decide(now, []core.Event{{Kind: core.RunStarted, Path: opts.ID, Name: def.Name, Payload: checked,
-		Limit: e.cfg.RunLimit, Grace: e.cfg.Grace.Milliseconds()}}, true)
+	m, step, err := first(def, now, core.Event{Kind: core.RunStarted, Path: opts.ID, Name: def.Name, Payload: checked,
+		Limit: e.cfg.RunLimit, Grace: e.cfg.Grace.Milliseconds()})
 	if err != nil {
 		return nil, err
 	}
-	if step.Status == core.Blocked {
-		return nil, m.State().Block
-	}
+	r := e.newRun(opts.ID, def, m, Lease{})
 	record := r.record(step)
 	r.lease, err = e.leased(ctx, opts.ID, func() (Lease, error) {
 		return e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now}, record, e.claim())
@@ -75,6 +71,24 @@ func (e *Engine) drive(r *Run, first core.Step) error {
 }
 
 func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.LeaseTTL} }
+
+// Rehearse makes the first step of a run that is not stored: it finds what is wrong with a tree, and shows what a
+// workflow looks like before anything has happened. The input must have been checked.
+func Rehearse(def cairn.Definition, input json.RawMessage) (*core.Machine, error) {
+	m, _, err := first(def, time.Now(), core.Event{Kind: core.RunStarted, Path: def.Name, Name: def.Name, Payload: input})
+	return m, err
+}
+
+// first makes a run's first step. What blocks it is refused instead.
+func first(def cairn.Definition, now time.Time, started core.Event) (*core.Machine, core.Step, error) {
+	m := core.New(def)
+	step := m.Step(now, []core.Event{started}, true)
+	if step.Status == core.Blocked {
+		f := m.State().Block
+		return nil, step, &cairn.Error{Code: f.Code, Path: f.Path, Message: f.Message, Next: fmt.Sprintf("mend the code of workflow %q", def.Name)}
+	}
+	return m, step, nil
+}
 
 // leased asks for a lease. An error without a code of the store's leaves open whether it was given: then the catalog
 // is asked whether the lease is this engine's, and new.
@@ -145,14 +159,33 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 			return nil, core.Step{}, err
 		}
 	}
-	if m.State().Status == core.Paused {
-		events = append(events, core.Event{Kind: core.Unpaused})
+	asked, err := e.asked(ctx, id)
+	if err != nil {
+		return nil, core.Step{}, err
+	}
+	events = append(events, asked...)
+	paused := func(ev core.Event) bool { return ev.Kind == core.PauseAsked }
+	if m.State().Status == core.Paused || slices.ContainsFunc(asked, paused) {
+		events = append(events, core.Event{Kind: core.Unpaused}) // resuming overrules a pause that was asked for before it
 	}
 	step, err := r.decide(time.Now(), events, true)
 	if err == nil {
 		err = r.commit(step)
 	}
 	return r, step, err
+}
+
+// asked is what the inbox of a run holds that was just claimed. It belongs into the first step: a cancellation that was
+// asked for while nobody drove the run must not let anything start.
+func (e *Engine) asked(ctx context.Context, id string) (events []core.Event, err error) {
+	items, err := e.cfg.Store.Unread(ctx, e.cfg.Owner.Token)
+	for _, item := range items {
+		if item.Run == id {
+			item.Event.Seq = item.Seq
+			events = append(events, item.Event)
+		}
+	}
+	return events, err
 }
 
 // Cancel asks a run to cancel: what runs is told to stop, Finally parts run, within the grace. Whoever drives the run

@@ -5,12 +5,10 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-
 	"os"
 	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -46,7 +44,11 @@ var roles = map[string]func(db *dbfile.DB) error{
 	"migrate": func(db *dbfile.DB) error { return db.Migrate(context.Background(), "run", laterSchema("SELECT 1;")) },
 	"diemigrating": func(db *dbfile.DB) error {
 		sqlite.MustRegisterScalarFunction("die", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-			return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return nil, err
+			}
+			return nil, self.Kill()
 		})
 		again, err := dbfile.Open(context.Background(), dbfile.Config{Path: db.Path(), ApplicationID: testID})
 		if err != nil {

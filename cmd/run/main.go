@@ -1,0 +1,14 @@
+// Command run is Cairn's command line with the workflows of the examples.
+//
+// A program with workflows of its own is these same lines with other names in the call of cli.Main.
+package main
+
+import (
+	"github.com/cairnrun/cairn/engine/cli"
+	"github.com/cairnrun/cairn/examples/audit"
+	"github.com/cairnrun/cairn/examples/hello"
+)
+
+func main() {
+	cli.Main(hello.Workflow, audit.Workflow)
+}

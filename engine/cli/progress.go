@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// progress shows on stderr what happens in a run. The goroutine that owns the run hands frames over and never waits
+// for a terminal: a stopped one must not stop the run.
+type progress struct {
+	a     *app
+	quiet bool
+	// live: stderr is a terminal, lines have colour and the last one counts.
+	live      bool
+	projector *projector
+	finished  int
+
+	wake chan struct{}
+	done chan struct{}
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	queue  []any // *core.Frame, or string for a note
+	closed bool
+}
+
+func (a *app) progress(quiet bool) *progress {
+	p := &progress{a: a, quiet: quiet, live: !a.json && colours(a.err), projector: newProjector(),
+		wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return p
+}
+
+// colours says whether a stream is a terminal whose owner wants colours.
+func colours(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// start begins to show what is put in.
+func (p *progress) start() { go p.show() }
+
+// frame takes a durable frame; note takes a line of the command's own.
+func (p *progress) frame(_ string, f *core.Frame) { p.put(f) }
+func (p *progress) note(line string)              { p.put(line) }
+
+func (p *progress) put(item any) {
+	p.mu.Lock()
+	p.queue = append(p.queue, item)
+	p.mu.Unlock()
+	p.nudge()
+}
+
+func (p *progress) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close returns when all is shown. Closing twice is fine.
+func (p *progress) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.nudge()
+	<-p.done
+}
+
+func (p *progress) show() {
+	defer close(p.done)
+	for range p.wake {
+		p.mu.Lock()
+		queue, closed := p.queue, p.closed
+		p.queue = nil
+		p.mu.Unlock()
+		for _, item := range queue {
+			switch item := item.(type) {
+			case *core.Frame:
+				for _, h := range p.projector.project(item) {
+					p.line(h)
+				}
+			case string:
+				p.print(item, "")
+			}
+		}
+		if closed {
+			p.clear()
+			return
+		}
+		p.status()
+	}
+}
+
+// line shows one happening. The first of a run says how to resume it.
+func (p *progress) line(h happening) {
+	if h.Type == taskDone {
+		p.finished++
+	}
+	if p.quiet && h.Type != runStarted {
+		return
+	}
+	if p.a.json {
+		_ = encode(p.a.err, h)
+		return
+	}
+	text := h.String()
+	if h.Type == runStarted {
+		text += ", resume it with: " + p.a.hint("resume", quote(h.Run))
+	}
+	p.print(text, shades[h.Type])
+}
+
+// shades are the colours of what deserves one.
+var shades = map[string]string{
+	taskDone: "32", taskFailed: "31", taskRetry: "33", taskLost: "33", tryClosed: "33", tryCatch: "33", taskSettled: "2",
+	taskStarted: "2", "run-finished": "1;32", "run-failed": "1;31", "run-blocked": "1;31", "run-cancelled": "1;33",
+}
+
+func (p *progress) print(text, shade string) {
+	p.clear()
+	if p.live && shade != "" {
+		text = "\x1b[" + shade + "m" + text + "\x1b[0m"
+	}
+	fmt.Fprintln(p.a.err, text)
+}
+
+// status shows, on a terminal, how many tasks are at work, on a line that the next one takes away.
+func (p *progress) status() {
+	if p.live && !p.quiet {
+		fmt.Fprintf(p.a.err, "\r\x1b[K%s running, %d finished", count(len(p.projector.since), "task"), p.finished)
+	}
+}
+
+func (p *progress) clear() {
+	if p.live && !p.quiet {
+		fmt.Fprint(p.a.err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
+)
+
+// happening is one thing that happened in a run, as people tell it: what events and the progress of up show.
+type happening struct {
+	Run   string    `json:"run"`
+	Frame int64     `json:"frame"`
+	Time  time.Time `json:"time"`
+	// Type is one of the constants of the table below; that of a run or a decision unknown here is its own name.
+	Type      string           `json:"type"`
+	Path      string           `json:"path,omitempty"`
+	Attempt   int              `json:"attempt,omitempty"`
+	Millis    int64            `json:"tookMs,omitempty"`
+	At        time.Time        `json:"at,omitzero"`
+	Iteration *int             `json:"iteration,omitempty"`
+	Reason    string           `json:"reason,omitempty"`
+	Failure   *cairn.Failure   `json:"failure,omitempty"`
+	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
+}
+
+// Types of happenings.
+const (
+	runStarted, runResumed, runAdopted               = "run-started", "run-resumed", "run-adopted"
+	taskStarted, taskDone, taskRetry, taskFailed     = "started", "finished", "retry", "failed"
+	taskLost, taskSkipped, taskStopping, taskSettled = "lost", "skipped", "cancelling", "cancelled"
+	loopNext, loopDone, loopSpent                    = "iteration", "loop-done", "loop-exhausted"
+	tryClosed, tryCatch, tryFinally, tryDone         = "try-closed", "try-catch", "try-finally", "try-done"
+)
+
+// projector turns frames into happenings. It has to see all frames of a run, in order.
+type projector struct {
+	run, workflow string
+	began         int64
+	// since is when running tasks were started, stopping why some were told to stop.
+	since    map[string]int64
+	stopping map[string]string
+}
+
+func newProjector() *projector {
+	return &projector{since: map[string]int64{}, stopping: map[string]string{}}
+}
+
+// project tells what happened in a frame.
+func (p *projector) project(f *core.Frame) (out []happening) {
+	tell := func(h happening) {
+		h.Run, h.Frame, h.Time = p.run, f.N, time.UnixMilli(f.Time).UTC()
+		out = append(out, h)
+	}
+	// What an attempt's end has led to stands among the decisions of the same frame.
+	led := map[string]*core.Decision{}
+	for i := range f.Decisions {
+		if d := &f.Decisions[i]; d.Kind == core.Retried || d.Kind == core.GaveUp {
+			led[d.Path] = d
+		}
+	}
+	for i := range f.Events {
+		p.event(f, &f.Events[i], led, tell)
+	}
+	for i := range f.Decisions {
+		p.decision(f, &f.Decisions[i], led, tell)
+	}
+	return out
+}
+
+func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Decision, tell func(happening)) {
+	switch e.Kind {
+	case core.RunStarted:
+		p.run, p.workflow, p.began = e.Path, e.Name, f.Time
+		tell(happening{Type: runStarted, Reason: e.Name})
+	case core.RunResumed, core.CodeAdopted:
+		kind := runResumed
+		if e.Kind == core.CodeAdopted {
+			kind = runAdopted
+		}
+		tell(happening{Type: kind, Failure: e.Failure})
+		for _, path := range slices.Sorted(maps.Keys(p.since)) {
+			p.over(path)
+			tell(happening{Type: taskLost, Path: path, Reason: "its process is gone"})
+		}
+		if e.Failure != nil {
+			tell(happening{Type: "run-" + string(core.Blocked), Failure: e.Failure})
+		}
+	case core.TaskDone:
+		stopped := p.stopping[e.Path] == core.Unmounted
+		took := f.Time - p.over(e.Path)
+		if stopped {
+			tell(happening{Type: taskSettled, Path: e.Path, Attempt: e.Attempt, Reason: core.Unmounted})
+			return
+		}
+		tell(happening{Type: taskDone, Path: e.Path, Attempt: e.Attempt, Millis: took, Artifacts: e.Artifacts})
+	case core.TaskFailed, core.TaskLost:
+		reason, stopped := p.stopping[e.Path]
+		took := f.Time - p.over(e.Path)
+		d := led[e.Path]
+		switch {
+		case stopped:
+			tell(happening{Type: taskSettled, Path: e.Path, Attempt: e.Attempt, Reason: reason})
+		case e.Kind == core.TaskLost && e.Graceful:
+			tell(happening{Type: taskLost, Path: e.Path, Attempt: e.Attempt, Reason: "its process was stopped"})
+		case e.Kind == core.TaskLost:
+			tell(happening{Type: taskLost, Path: e.Path, Attempt: e.Attempt, Reason: "its process is gone"})
+		case d != nil && d.Kind == core.Retried:
+			tell(happening{Type: taskRetry, Path: e.Path, Attempt: e.Attempt + 1, At: time.UnixMilli(d.At).UTC(), Failure: e.Failure})
+			delete(led, e.Path)
+		case d != nil && d.Failure == nil:
+			tell(happening{Type: taskFailed, Path: e.Path, Attempt: e.Attempt, Millis: took, Failure: e.Failure, Reason: tolerated(d)})
+			delete(led, e.Path)
+		case d == nil: // A decision of its own tells the rest.
+			tell(happening{Type: taskFailed, Path: e.Path, Attempt: e.Attempt, Millis: took, Failure: e.Failure})
+		}
+	case core.TimerFired:
+	default:
+		tell(happening{Type: string(e.Kind) + "-asked", Path: e.Path, Reason: e.Name})
+	}
+}
+
+// over forgets a running task and says since when it ran.
+func (p *projector) over(path string) int64 {
+	since := p.since[path]
+	delete(p.since, path)
+	delete(p.stopping, path)
+	return since
+}
+
+func tolerated(d *core.Decision) string {
+	if d.Yes {
+		return "optional"
+	}
+	return ""
+}
+
+func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*core.Decision, tell func(happening)) {
+	h := happening{Path: d.Path, Attempt: d.Attempt, Reason: d.Reason, Failure: d.Failure}
+	switch d.Kind {
+	case core.Started:
+		h.Type = taskStarted
+		p.since[d.Path] = f.Time
+	case core.Retried:
+		if led[d.Path] != d {
+			return // told with its event
+		}
+		h.Type, h.At = taskRetry, time.UnixMilli(d.At).UTC()
+	case core.GaveUp:
+		if led[d.Path] != d {
+			return
+		}
+		h.Type, h.Reason = taskFailed, tolerated(d)
+	case core.SkippedTask:
+		h.Type = taskSkipped
+	case core.Cancelling:
+		h.Type = taskStopping
+		p.stopping[d.Path] = d.Reason
+	case core.Settled:
+		h.Type = taskSettled
+	case core.Verdict:
+		at := d.I + 1
+		h.Type, h.Iteration = loopNext, &at
+		if d.Yes {
+			h.Type, h.Iteration = loopDone, &d.I
+		}
+	case core.Exhausted:
+		h.Type, h.Iteration = loopSpent, &d.I
+	case core.Closed:
+		h.Type = tryClosed
+	case core.Entered:
+		h.Type = map[core.Phase]string{core.PhaseCatch: tryCatch, core.PhaseFinally: tryFinally, core.PhaseDone: tryDone}[d.Phase]
+	case core.Ended:
+		h.Type, h.Millis = "run-"+string(d.Status), f.Time-p.began
+	default:
+		h.Type = string(d.Kind)
+	}
+	tell(h)
+}
+
+// String is a happening as one line.
+func (h happening) String() string {
+	verb, rest := h.Type, ""
+	switch h.Type {
+	case runStarted:
+		rest = fmt.Sprintf("%s, workflow %s", h.Run, h.Reason)
+	case taskStarted:
+		if rest = h.Path; h.Attempt > 1 {
+			rest += fmt.Sprintf(", attempt %d", h.Attempt)
+		}
+	case taskDone:
+		rest = h.Path + " in " + span(h.Millis)
+		for _, file := range h.Artifacts {
+			rest += fmt.Sprintf(", wrote %s (%s)", file.Name, size(file.Size))
+		}
+	case taskRetry:
+		rest = fmt.Sprintf("%s, attempt %d in %s, after %s", h.Path, h.Attempt, span(max(0, h.At.Sub(h.Time).Milliseconds())), brief(h.Failure))
+	case loopNext:
+		rest = fmt.Sprintf("%d of %s", *h.Iteration, h.Path)
+	case loopDone, loopSpent:
+		rest = fmt.Sprintf("%s with iteration %d", h.Path, *h.Iteration)
+	default:
+		rest = h.Path
+		if h.Reason != "" {
+			rest += ", " + h.Reason
+		}
+		if h.Failure != nil {
+			rest += ", " + brief(h.Failure)
+		}
+		if strings.HasPrefix(h.Type, "run-") && h.Millis > 0 {
+			rest += " after " + span(h.Millis)
+		}
+	}
+	return strings.TrimRight(fmt.Sprintf("%-12s %s", verb, strings.TrimLeft(oneLine(rest), ", ")), " ")
+}
