@@ -2,10 +2,10 @@ FUZZTIME    ?= 10s
 KILL_ROUNDS ?= 500
 
 .DEFAULT_GOAL := help
-.PHONY: help test race check cross bench fuzz kill ci
+.PHONY: help test race check cross bench microbench fuzz kill ci
 
 help: ## print this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-6s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-10s %s\n", $$1, $$2 }'
 
 test: ## run all tests
 	go test ./...
@@ -19,7 +19,12 @@ check: ## look at formatting, go vet, staticcheck and go.mod
 cross: ## build for every supported system, without cgo
 	.ci/run cross
 
-bench: ## run all benchmarks
+bench: ## what a durable step costs, beside its floor: the tables of docs/benchmarks.md
+	go run ./internal/bench
+	go run ./internal/bench -normal
+	@command -v strace >/dev/null && internal/bench/strace.sh || echo "no strace: fsyncs and bytes are not counted"
+
+microbench: ## the Benchmark functions of all packages, for benchstat and pprof
 	go test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)

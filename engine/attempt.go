@@ -22,15 +22,25 @@ func (r *Run) start(s core.Start) {
 	})
 }
 
-// attempt waits for a place in the process, runs the body and says how it ended.
+// attempt waits for a place in the process, runs the body and says how it ended. The wait counts towards the limit on all
+// attempts together, but not towards that on one.
 func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
 	ev := core.Event{Path: s.Path, Attempt: s.Attempt}
-	ctx, done := limit(ctx, s)
-	defer done()
+	if s.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, time.UnixMilli(s.Deadline), &cairn.Failure{Code: cairn.TaskTimeout, Permanent: true,
+			Message: "the time for all attempts is over"})
+		defer cancel()
+	}
 	if err := r.e.slots.Acquire(ctx, 1); err != nil {
 		return ended(ctx, ev, cairn.Result{}, err)
 	}
 	defer r.e.slots.Release(1)
+	if d := s.Policy.AttemptTimeout; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, &cairn.Failure{Code: cairn.TaskTimeout, Message: fmt.Sprintf("the attempt took longer than %s", d)})
+		defer cancel()
+	}
 	journal, err := r.journal(ctx, s)
 	if err != nil {
 		return ended(ctx, ev, cairn.Result{}, err)
@@ -38,33 +48,13 @@ func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
 	watched, stop := journal.watch(ctx, s.Policy.Heartbeat)
 	result, err := r.call(watched, s, journal)
 	cause := context.Cause(watched)
-	if failed := stop(); err == nil {
-		err = failed
+	if lost := stop(); err != nil { // a detail matters to a next attempt only
+		err = errors.Join(err, lost)
 	}
 	if err != nil && cause != nil {
 		ctx = watched
 	}
 	return ended(ctx, ev, result, err)
-}
-
-// limit puts the policy's timeouts on an attempt.
-func limit(ctx context.Context, s core.Start) (context.Context, context.CancelFunc) {
-	cancels := []context.CancelFunc{}
-	if d := s.Policy.AttemptTimeout; d > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, &cairn.Failure{Code: cairn.TaskTimeout, Message: fmt.Sprintf("the attempt took longer than %s", d)})
-		cancels = append(cancels, cancel)
-	}
-	if s.Deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, time.UnixMilli(s.Deadline), &cairn.Failure{Code: cairn.TaskTimeout, Permanent: true, Message: "the time for all attempts is over"})
-		cancels = append(cancels, cancel)
-	}
-	return ctx, func() {
-		for _, cancel := range cancels {
-			cancel()
-		}
-	}
 }
 
 // call runs the body inside of the middleware. A panic is a failure with its stack.
