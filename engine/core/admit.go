@@ -21,16 +21,17 @@ func (m *Machine) admit() bool {
 			continue
 		}
 		t := s.Tasks[n.path]
-		if t != nil && t.Status == TaskRunning || slices.ContainsFunc(n.targets, func(t *node) bool { return !t.over() }) {
+		if t != nil && t.Status == TaskRunning || !n.free() {
 			continue
 		}
 		if m.skips(n, t) {
 			m.decide(Decision{Kind: SkippedTask, Path: n.path, Reason: "SkipIf"})
+			begin(n)
 			m.outcome(n.path, s.Tasks[n.path], n)
 		} else {
 			m.start(n, t)
 		}
-		if len(mo.dirty) > 0 || len(mo.checks) > 0 {
+		if len(mo.dirty) > 0 || len(mo.checks) > 0 || len(mo.failed) > 0 {
 			return true
 		}
 	}
@@ -66,6 +67,7 @@ func (m *Machine) start(n *node, t *Task) {
 		m.memo.input.add(hash)
 	}
 	m.decide(d)
+	begin(n)
 	m.bump(n, 1)
 	st := m.state.Tasks[n.path]
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{

@@ -2,43 +2,109 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cairnrun/cairn"
 )
 
+// maxTurns is how many iterations a loop may go through in one step: only one of them can have done any work.
+const maxTurns = 1000
+
 // advance moves loops, tries and the root on, as far as their parts are done. It reports whether anything moved.
 func (m *Machine) advance() (moved bool) {
-	checks := m.memo.checks
-	m.memo.checks = nil
-	for _, n := range checks {
+	failed := m.memo.failed
+	m.memo.failed = nil
+	for _, n := range failed {
+		if !n.dropped && n.active && !n.settled {
+			m.raise(n, m.failureOf(n))
+			moved = true
+		}
+	}
+	for _, n := range m.memo.checks {
 		n.queued = false
-		if n.dropped || n.parent == nil || !n.active || n.settled {
+	}
+	// What becomes due on the way waits for the next round, after what it follows from has been rendered.
+	due := slices.DeleteFunc(m.memo.checks, func(n *node) bool { return !m.due(n) })
+	m.memo.checks = nil
+	// The order does not depend on which was due first; the inner ones come before those around them.
+	slices.SortFunc(due, func(a, b *node) int {
+		switch {
+		case a == b:
+			return 0
+		case a.within(b) || !b.within(a) && a.before(b):
+			return -1
+		}
+		return 1
+	})
+	for _, n := range due {
+		switch {
+		case !m.due(n):
 			continue
+		case n.kind == cairn.KindLoop:
+			m.advanceLoop(n)
+		default:
+			m.advanceTry(n)
 		}
-		switch n.kind {
-		case cairn.KindLoop:
-			moved = m.advanceLoop(n) || moved
-		case cairn.KindTry:
-			moved = m.advanceTry(n) || moved
-		}
+		moved = true
 	}
 	return moved
 }
 
-// advanceLoop asks Until about a finished iteration, and goes on or ends.
-func (m *Machine) advanceLoop(n *node) bool {
-	st := m.state.Loops[n.path]
-	if !n.children[0].settled || st != nil && st.Exhausted {
+// due says that a loop's iteration is finished, or the part of a try's phase.
+func (m *Machine) due(n *node) bool {
+	if n.dropped || !n.active || n.settled {
 		return false
 	}
+	switch n.kind {
+	case cairn.KindLoop:
+		st := m.state.Loops[n.path]
+		return n.children[0].settled && (st == nil || !st.Exhausted)
+	case cairn.KindTry:
+		st := m.state.Tries[n.path]
+		part := n.children[phasePart(st)]
+		if st != nil && st.Closing {
+			return part.busy == 0
+		}
+		return part.settled && (st == nil || st.Phase != PhaseDone)
+	}
+	return false
+}
+
+// within says that a node stands in another, or is it.
+func (n *node) within(o *node) bool {
+	for n != nil && n != o {
+		n = n.parent
+	}
+	return n == o
+}
+
+// failureOf is what a node has failed with.
+func (m *Machine) failureOf(n *node) *cairn.Failure {
+	switch n.kind {
+	case cairn.KindLoop:
+		return exhausted(n.path, m.state.Loops[n.path].Iteration)
+	case cairn.KindTry:
+		return m.state.Tries[n.path].Pending
+	}
+	return failure(n.path, m.state.Tasks[n.path])
+}
+
+func exhausted(path string, i int) *cairn.Failure {
+	return &cairn.Failure{Code: cairn.LoopExhausted, Path: path, Permanent: true,
+		Message: fmt.Sprintf("%d iterations, and Until has not been true", i+1)}
+}
+
+// advanceLoop asks Until about a finished iteration, and goes on or ends.
+func (m *Machine) advanceLoop(n *node) {
 	i := 0
-	if st != nil {
+	if st := m.state.Loops[n.path]; st != nil {
 		i = st.Iteration
 	}
 	stop := false
 	if n.loop.Until != nil {
 		m.view(cairn.Iteration(n.path, i), nil, func(v *cairn.View) { stop = n.loop.Until(v) })
 	}
+	begin(n)
 	switch {
 	case stop:
 		m.decide(Decision{Kind: Verdict, Path: n.path, I: i, Yes: true})
@@ -50,38 +116,36 @@ func (m *Machine) advanceLoop(n *node) bool {
 			m.settle(n)
 			break
 		}
-		m.raise(n, &cairn.Failure{Code: cairn.LoopExhausted, Path: n.path, Permanent: true,
-			Message: fmt.Sprintf("%d iterations, and Until has not been true", i+1)})
+		m.raise(n, exhausted(n.path, i))
 	default:
+		if n.turned != m.state.Frame {
+			n.turned, n.turns = m.state.Frame, 0
+		}
+		if n.turns++; n.turns > maxTurns {
+			panic(noFixpoint(fmt.Sprintf("the loop %s went through %d iterations that had nothing to do", n.path, maxTurns)))
+		}
 		m.decide(Decision{Kind: Verdict, Path: n.path, I: i})
 		part := n.children[0]
 		part.scope = cairn.Iteration(n.path, i+1)
 		m.memo.mark(part.cell)
 	}
-	return true
 }
 
 // advanceTry goes from body to catch to finally to done.
-func (m *Machine) advanceTry(n *node) bool {
+func (m *Machine) advanceTry(n *node) {
 	st := m.state.Tries[n.path]
-	part := n.children[phasePart(st)]
-	closing := st != nil && st.Closing
-	if closing && part.busy > 0 || !closing && !part.settled {
-		return false
-	}
 	phase := PhaseBody
 	if st != nil {
 		phase = st.Phase
 	}
 	switch {
-	case phase == PhaseBody && closing && m.catches(n, st.Pending):
+	case phase == PhaseBody && st != nil && st.Closing && m.catches(n, st.Pending):
 		m.mountPhase(n, PhaseCatch)
 	case phase != PhaseFinally && n.try.Finally != nil:
 		m.mountPhase(n, PhaseFinally)
 	default:
 		m.leave(n)
 	}
-	return true
 }
 
 // catches says whether a try's Catch is for the failure. Inside of a part that is closed itself nothing is caught: the
@@ -96,15 +160,21 @@ func (m *Machine) open(n *node) bool {
 		if n.closed {
 			return false
 		}
-		if n.kind == kindPart && n.parent != nil && n.parent.kind == cairn.KindTry && n.index == finallyPart {
+		if n.isFinally() {
 			return true
 		}
 	}
 	return true
 }
 
+func (n *node) isFinally() bool {
+	return n.kind == kindPart && n.parent != nil && n.parent.kind == cairn.KindTry && n.index == finallyPart
+}
+
 // mountPhase enters a try's phase; the next round renders its part.
 func (m *Machine) mountPhase(n *node, phase Phase) {
+	begin(n)
+	m.deactivate(n.children[phasePart(m.state.Tries[n.path])])
 	m.decide(Decision{Kind: Entered, Path: n.path, Phase: phase})
 	part := n.children[phasePart(m.state.Tries[n.path])]
 	part.active = true
@@ -117,16 +187,14 @@ func (m *Machine) leave(n *node) {
 	if st := m.state.Tries[n.path]; st != nil {
 		pending = st.Pending
 	}
+	begin(n)
 	m.decide(Decision{Kind: Entered, Path: n.path, Phase: PhaseDone})
-	if n.entered {
-		n.entered = false
-		m.bump(n, -1)
-	}
+	m.exit(n)
 	if pending == nil {
 		m.settle(n)
 		return
 	}
-	n.active = false
+	m.deactivate(n)
 	if m.open(n) {
 		m.raise(n, pending)
 	}
@@ -143,6 +211,9 @@ func (m *Machine) raise(from *node, f *cairn.Failure) {
 			continue
 		}
 		try := n.parent
+		if !try.active { // what is around it is closed, and it has no Finally to go to
+			return
+		}
 		if st := m.state.Tries[try.path]; st != nil {
 			f = caused(f, st)
 		}
@@ -154,17 +225,20 @@ func (m *Machine) raise(from *node, f *cairn.Failure) {
 	m.shut(m.memo.root, "failure around it", around(f))
 }
 
-// caused hangs the failure that a failing Catch or Finally replaces below the one that replaces it.
+// caused hangs the failure that a failing Catch or Finally replaces below the one that replaces it, after the causes
+// that one has itself.
 func caused(f *cairn.Failure, st *Try) *cairn.Failure {
 	cause := st.Pending
 	if st.Phase == PhaseCatch {
 		cause = st.Caught
 	}
-	if cause == nil || f.Cause != nil {
+	if cause == nil {
 		return f
 	}
 	out := *f
-	out.Cause = cause
+	if out.Cause = cause; f.Cause != nil {
+		out.Cause = caused(f.Cause, st)
+	}
 	return &out
 }
 

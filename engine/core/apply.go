@@ -1,7 +1,10 @@
 package core
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 )
@@ -28,7 +31,7 @@ func (s *State) event(e *Event) error {
 			s.Status = Running
 		}
 	case PauseAsked:
-		if s.Status == Running {
+		if s.Status == Running && s.Cancelling == nil {
 			s.Status = Paused
 		}
 	case Unpaused:
@@ -37,7 +40,11 @@ func (s *State) event(e *Event) error {
 		}
 	case TaskDone, TaskFailed, TaskLost:
 		return s.attempt(e)
-	case TimerFired, SignalReceived, ApprovalDecided, ChildDone:
+	case TimerFired:
+		if t := s.waiting[e.Path]; t != nil {
+			t.At = 0
+		}
+	case SignalReceived, ApprovalDecided, ChildDone:
 	default:
 		return fmt.Errorf("unknown event %q", e.Kind)
 	}
@@ -50,21 +57,21 @@ func (s *State) attempt(e *Event) error {
 	if t == nil || t.Attempt != e.Attempt {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
-	delete(s.running, e.Path)
 	switch {
 	case e.Kind == TaskDone && t.Stopping != Unmounted:
-		t.end(TaskFinished)
+		s.end(e.Path, t, TaskFinished)
 		t.Output, t.Artifacts, t.Frame, t.Failure = e.Output, e.Artifacts, s.Frame, nil
 		s.index(e.Path, t)
 	case t.Stopping != "":
-		t.reset()
+		s.reset(e.Path, t)
 	case e.Kind == TaskLost:
-		t.Status, t.At = TaskWaiting, 0
+		s.move(e.Path, t, TaskWaiting)
 		if !e.Graceful {
 			t.Losses++
 		}
 	default:
-		t.Status, t.At, t.Failure = TaskWaiting, 0, e.Failure
+		s.move(e.Path, t, TaskWaiting)
+		t.Failure = e.Failure
 		t.Failures++
 	}
 	return nil
@@ -73,12 +80,11 @@ func (s *State) attempt(e *Event) error {
 // resumed loses every running attempt. A failure blocks the run again at once.
 func (s *State) resumed(failure *cairn.Failure) {
 	for path, t := range s.running {
-		delete(s.running, path)
 		if t.Stopping != "" {
-			t.reset()
+			s.reset(path, t)
 			continue
 		}
-		t.Status, t.At = TaskWaiting, 0
+		s.move(path, t, TaskWaiting)
 		t.Losses++
 	}
 	switch {
@@ -94,31 +100,40 @@ func (s *State) decision(d *Decision) error {
 	switch d.Kind {
 	case Started:
 		t := s.task(d.Path)
-		if t.Status == TaskRunning || t.settled() || t.Status == TaskGaveUp || d.Attempt != t.Attempt+1 {
+		if t.Status != "" && t.Status != TaskWaiting && t.Status != TaskCancelled || d.Attempt != t.Attempt+1 {
 			return fmt.Errorf("attempt %d of %s can't start: it is %s at attempt %d", d.Attempt, d.Path, t.Status, t.Attempt)
 		}
-		t.Status, t.Attempt, t.Schema, t.At = TaskRunning, d.Attempt, d.Schema, 0
-		t.Policy = d.Policy
+		s.move(d.Path, t, TaskRunning)
+		t.Attempt, t.Schema, t.Policy, t.Reason = d.Attempt, d.Schema, d.Policy, ""
 		if d.Deadline != 0 {
 			t.Deadline = d.Deadline
 		}
 		if d.InputHash != "" {
 			t.InputHash, t.Input = d.InputHash, d.Input
 		}
-		s.running[d.Path] = t
-	case Retried:
-		t := s.task(d.Path)
-		t.Status, t.At = TaskWaiting, d.At
-	case GaveUp:
-		t := s.task(d.Path)
-		t.end(TaskGaveUp)
-		t.Frame, t.Tolerated = s.Frame, d.Yes
-		if d.Failure != nil {
-			t.Failure = d.Failure
+	case Retried, GaveUp, Settled:
+		t := s.waiting[d.Path]
+		if t == nil {
+			return fmt.Errorf("%s of %s, which does not wait for an attempt", d.Kind, d.Path)
+		}
+		switch d.Kind {
+		case Retried:
+			t.At = d.At
+		case GaveUp:
+			s.end(d.Path, t, TaskGaveUp)
+			t.Frame, t.Tolerated = s.Frame, d.Yes
+			if d.Failure != nil {
+				t.Failure = d.Failure
+			}
+		case Settled:
+			s.reset(d.Path, t)
 		}
 	case SkippedTask:
 		t := s.task(d.Path)
-		t.end(TaskSkipped)
+		if t.Status != "" && t.Status != TaskCancelled {
+			return fmt.Errorf("%s can't be skipped: it is %s", d.Path, t.Status)
+		}
+		s.end(d.Path, t, TaskSkipped)
 		t.Reason, t.Frame = d.Reason, s.Frame
 	case Cancelling:
 		t := s.running[d.Path]
@@ -126,9 +141,10 @@ func (s *State) decision(d *Decision) error {
 			return fmt.Errorf("%s is cancelled and does not run", d.Path)
 		}
 		t.Stopping = d.Reason
-	case Settled:
-		s.task(d.Path).reset()
 	case Verdict:
+		if d.I < 0 || d.I == math.MaxInt {
+			return fmt.Errorf("a verdict on iteration %d of %s", d.I, d.Path)
+		}
 		l := s.loop(d.Path)
 		if d.Yes {
 			l.Done = true
@@ -167,17 +183,66 @@ func (s *State) decision(d *Decision) error {
 // Unmounted is the reason of an attempt that was cancelled because a render left its task out: its outcome is discarded.
 const Unmounted = "unmounted"
 
+// move gives a task that is not over its status.
+func (s *State) move(path string, t *Task, status TaskStatus) {
+	delete(s.running, path)
+	delete(s.waiting, path)
+	switch status {
+	case TaskRunning:
+		s.running[path] = t
+	case TaskWaiting:
+		s.waiting[path] = t
+	}
+	t.Status, t.At = status, 0
+}
+
 // end gives a task its outcome. What only attempts need is dropped.
-func (t *Task) end(status TaskStatus) {
-	t.Status, t.Stopping, t.At = status, "", 0
-	t.Input, t.Policy = nil, nil
+func (s *State) end(path string, t *Task, status TaskStatus) {
+	s.move(path, t, status)
+	t.Stopping, t.Input, t.Policy = "", nil, nil
 }
 
 // reset makes a task that was cancelled startable anew, should it be mounted again: with a new input and all its
 // attempts, under a number not used before.
-func (t *Task) reset() {
-	t.end(TaskCancelled)
+func (s *State) reset(path string, t *Task) {
+	s.end(path, t, TaskCancelled)
 	t.Failures, t.Losses, t.Failure, t.InputHash, t.Deadline = 0, 0, nil, "", 0
+}
+
+// normal is an event as a frame gives it back: a run must not depend on whether its owner has learnt of something or
+// read it. Parts that are no JSON would make a frame that can't be written.
+func normal(e Event) Event {
+	e.Name = strings.ToValidUTF8(e.Name, "\ufffd")
+	var bad error
+	for _, raw := range []*json.RawMessage{&e.Output, &e.Payload} {
+		if *raw == nil && raw != &e.Output {
+			continue
+		}
+		text, err := json.Marshal(*raw)
+		if *raw = text; err != nil {
+			*raw, bad = nil, err
+		}
+	}
+	if e.Kind != TaskDone {
+		e.Output = nil
+	} else if bad != nil {
+		e.Kind, e.Output = TaskFailed, nil
+		e.Failure = &cairn.Failure{Code: cairn.InvalidOutput, Message: "the output is not JSON: " + bad.Error(), Permanent: true}
+	}
+	if e.Failure != nil {
+		var f cairn.Failure
+		text, err := json.Marshal(e.Failure)
+		if err == nil {
+			err = json.Unmarshal(text, &f)
+		}
+		if err != nil {
+			f = cairn.Failure{Code: e.Failure.Code, Message: strings.ToValidUTF8(e.Failure.Message, "\ufffd"), Permanent: e.Failure.Permanent}
+		}
+		e.Failure = &f
+	} else if e.Kind == TaskFailed {
+		e.Failure = &cairn.Failure{Code: cairn.TaskFailed}
+	}
+	return e
 }
 
 // stale says that an event is of an attempt that is over, of a moment that has not come, or repeats what was taken
@@ -186,7 +251,12 @@ func (s *State) stale(e *Event) bool {
 	if e.Seq > 0 && e.Seq <= s.Inbox {
 		return true
 	}
+	if s.Status == "" {
+		return e.Kind != RunStarted
+	}
 	switch e.Kind {
+	case RunStarted:
+		return true
 	case TaskDone, TaskFailed, TaskLost:
 		t := s.running[e.Path]
 		return t == nil || t.Attempt != e.Attempt
@@ -196,9 +266,9 @@ func (s *State) stale(e *Event) bool {
 	case CancelAsked:
 		return s.Cancelling != nil && e.Seq == 0
 	case PauseAsked:
-		return s.Status != Running && e.Seq == 0
+		return (s.Status != Running || s.Cancelling != nil) && e.Seq == 0
 	case Unpaused:
-		return s.Status != Paused
+		return s.Status != Paused && e.Seq == 0
 	}
 	return false
 }
@@ -211,9 +281,12 @@ func (s *State) timer(path string) (at int64, waits bool) {
 		}
 		return s.Cancelling.Deadline, true
 	}
-	t := s.Tasks[path]
-	if t == nil || t.Status != TaskWaiting {
+	t := s.waiting[path]
+	if t == nil || t.At == 0 {
 		return 0, false
 	}
 	return t.At, true
 }
+
+// closed says that a failure has reached the root, or that the run is being cancelled.
+func (s *State) closed() bool { return s.Failure != nil || s.Cancelling != nil }

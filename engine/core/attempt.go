@@ -10,34 +10,22 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// ended decides what follows from the end of an attempt.
-func (m *Machine) ended(path string, attempt int, effects []cairn.Effect, out *Step) {
-	t := m.state.Tasks[path]
-	if t.Status == TaskFinished {
-		for i, effect := range effects {
-			id := fmt.Sprintf("%s/%s@%d#%d", m.state.Run, path, attempt, i)
-			out.Effects = append(out.Effects, Effect{ID: id, Path: path, Effect: effect})
-		}
-	}
-	if t.Status == TaskWaiting {
-		m.after(path, t)
-	}
-	m.arrived(path, t)
-}
-
 // maxLosses is how many attempts of a task may die with their process.
 const maxLosses = 5
 
-// after decides between another attempt and giving up.
-func (m *Machine) after(path string, t *Task) {
+// retry decides, when an attempt has ended without an outcome, between another one and giving up.
+func (m *Machine) retry(path string, lost bool) {
 	s := m.state
-	optional := t.Policy != nil && t.Policy.Optional
-	if t.Losses >= maxLosses {
-		m.decide(Decision{Kind: GaveUp, Path: path, Yes: optional, Failure: &cairn.Failure{Code: cairn.WorkerLost, Path: path, Attempt: t.Attempt,
-			Permanent: true, Message: fmt.Sprintf("the process died under %d attempts of this task", t.Losses)}})
+	t := s.Tasks[path]
+	if t.Status != TaskWaiting {
 		return
 	}
-	if t.Failure == nil || t.Failures == 0 {
+	optional := t.Policy != nil && t.Policy.Optional
+	if lost {
+		if t.Losses >= maxLosses {
+			m.decide(Decision{Kind: GaveUp, Path: path, Yes: optional, Failure: &cairn.Failure{Code: cairn.WorkerLost, Path: path, Attempt: t.Attempt,
+				Permanent: true, Message: fmt.Sprintf("the process died under %d attempts of this task", t.Losses)}})
+		}
 		return
 	}
 	var retry cairn.RetryPolicy
@@ -78,18 +66,15 @@ func backoff(r cairn.RetryPolicy, n int, asked time.Duration, seed string) time.
 	return max(time.Duration(pause), asked)
 }
 
-// arrived tells the plan that an attempt is over.
-func (m *Machine) arrived(path string, t *Task) {
-	if m.memo == nil {
-		return
-	}
+// ended tells the plan that an attempt is over.
+func (m *Machine) ended(path string) {
 	n := m.memo.nodes[path]
 	if n != nil && n.kind == cairn.KindTask {
 		m.bump(n, -1)
 	} else {
 		n = nil
 	}
-	m.outcome(path, t, n)
+	m.outcome(path, m.state.Tasks[path], n)
 }
 
 // outcome tells the plan what a task has come to: the readers, then what is around it.
@@ -113,6 +98,7 @@ func (m *Machine) outcome(path string, t *Task, n *node) {
 	default:
 		m.offer(n)
 	}
+	m.rearrange(n)
 }
 
 // failure is a task's failure with its place.

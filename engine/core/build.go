@@ -3,7 +3,9 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,7 +55,7 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 	}
 	spec := in.Lower()
 	n := &node{kind: spec.Kind, scope: b.scope, parent: parent, index: len(parent.children), depth: parent.depth + 1,
-		preds: preds, untaken: b.untaken}
+		follows: preds, preds: preds, untaken: b.untaken}
 	for _, mistake := range spec.Mistakes {
 		b.mistake(cairn.InvalidTree, cairn.Join(b.scope, spec.ID), mistake.Error())
 	}
@@ -73,8 +75,10 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		if n.task = spec.Task; n.task == nil || n.task.Run == nil {
 			return b.reject(n, spec, "a task without a body")
 		}
+		if _, err := json.Marshal(n.task.Policy); err != nil {
+			b.mistake(cairn.InvalidTree, cairn.Join(b.scope, spec.ID), "the policy can't be stored: "+err.Error())
+		}
 		b.name(n, spec.ID)
-		b.schema(n, spec.ID)
 	case cairn.KindLoop:
 		b.loop(n, spec)
 	case cairn.KindScope:
@@ -236,19 +240,12 @@ func (b *builder) register(n *node, path string) {
 	}
 	b.m.memo.nodes[path] = n
 	b.m.memo.fresh = append(b.m.memo.fresh, n)
+	if n.kind == cairn.KindTask {
+		b.m.memo.key(n)
+	}
 	if n.task != nil && len(n.task.After) > 0 {
 		b.m.memo.unresolved = append(b.m.memo.unresolved, n)
 	}
-}
-
-// schema checks that a key has one type wherever it is mounted.
-func (b *builder) schema(n *node, key string) {
-	schemas := b.m.memo.schemas
-	if known, ok := schemas[key]; ok && known != n.task.SchemaHash {
-		b.mistake(cairn.KeyType, n.path, fmt.Sprintf("the key %q is produced as two types, with schemas %s and %s", key, known, n.task.SchemaHash))
-		return
-	}
-	schemas[key] = n.task.SchemaHash
 }
 
 func (b *builder) reject(n *node, spec cairn.Spec, why string) []string {
@@ -258,7 +255,7 @@ func (b *builder) reject(n *node, spec cairn.Spec, why string) []string {
 }
 
 func (b *builder) mistake(code cairn.Code, path, why string) {
-	b.m.memo.mistakes = append(b.m.memo.mistakes, &cairn.Error{Code: code, Path: path, Message: why})
+	b.m.memo.mistake(code, path, why)
 }
 
 // resolve looks up what tasks come After, and reports what can never come.
@@ -271,7 +268,7 @@ func (m *Machine) resolve() {
 		}
 		check = true
 		n.targets = n.targets[:0]
-		preds := slices.Clone(n.preds)
+		preds := slices.Clone(n.follows)
 		for _, key := range n.task.After {
 			path, target, ok := m.lookup(n.scope, key)
 			switch {
@@ -280,7 +277,7 @@ func (m *Machine) resolve() {
 					Message: fmt.Sprintf("it comes After %q, which is not mounted here nor around here, and has not finished", key)})
 			case target != nil:
 				n.targets = append(n.targets, target)
-				target.waiters = append(target.waiters, n)
+				target.awaited(n)
 			}
 			if ok && !slices.Contains(preds, path) {
 				preds = append(preds, path)
@@ -294,14 +291,25 @@ func (m *Machine) resolve() {
 	}
 }
 
-// lookup finds a key's node from a scope outwards. A finished task counts though it is no longer mounted: then there is no node.
+// awaited notes that w waits for a node. A node that stays while those that wait come and go must not collect them.
+func (n *node) awaited(w *node) {
+	if len(n.waiters) == cap(n.waiters) {
+		n.waiters = slices.DeleteFunc(n.waiters, func(w *node) bool { return w.dropped })
+	}
+	if !slices.Contains(n.waiters, w) {
+		n.waiters = append(n.waiters, w)
+	}
+}
+
+// lookup finds a key's node from a scope outwards. What has ended counts though it is no longer mounted: then there is no node.
 func (m *Machine) lookup(scope, key string) (path string, target *node, ok bool) {
 	for ; ; scope, _ = cairn.Split(scope) {
 		path = cairn.Join(scope, key)
 		if target = m.memo.nodes[path]; target != nil {
 			return path, target, true
 		}
-		if m.state.Tasks[path].settled() {
+		t, l := m.state.Tasks[path], m.state.Loops[path]
+		if t != nil && (t.settled() || t.Status == TaskGaveUp) || l != nil && l.Done {
 			return path, nil, true
 		}
 		if scope == "" {
@@ -310,19 +318,136 @@ func (m *Machine) lookup(scope, key string) (path string, target *node, ok bool)
 	}
 }
 
-// shadows reports keys mounted at two levels of one chain of scopes: a read could not tell which is meant.
-func (m *Machine) shadows() {
-	for _, n := range m.memo.fresh {
+// produced is what is mounted under one key.
+type produced struct {
+	nodes map[*node]struct{}
+	// schemas counts the nodes by the schema of their output.
+	schemas map[string]int
+}
+
+// key files a mounted task under its key, unkey takes it out.
+func (mo *memo) key(n *node) {
+	p := mo.keys[n.key()]
+	if p == nil {
+		p = &produced{map[*node]struct{}{}, map[string]int{}}
+		mo.keys[n.key()] = p
+	}
+	p.nodes[n] = struct{}{}
+	p.schemas[n.task.SchemaHash]++
+}
+
+func (mo *memo) unkey(n *node) {
+	p := mo.keys[n.key()]
+	if delete(p.nodes, n); len(p.nodes) == 0 {
+		delete(mo.keys, n.key())
+	}
+	if p.schemas[n.task.SchemaHash]--; p.schemas[n.task.SchemaHash] == 0 {
+		delete(p.schemas, n.task.SchemaHash)
+	}
+}
+
+func (n *node) key() string {
+	_, key := cairn.Split(n.path)
+	return key
+}
+
+// keyed reports keys that new tasks produce as another type than others do, or than the workflow's result has, and keys
+// mounted at two levels of one chain of scopes: a read could not tell which is meant.
+func (m *Machine) keyed() {
+	mo := m.memo
+	known := map[string]bool{}
+	late := map[*node]map[string]*node{}
+	for _, n := range mo.fresh {
 		if n.kind != cairn.KindTask {
 			continue
 		}
 		scope, key := cairn.Split(n.path)
-		for scope != "" {
-			scope, _ = cairn.Split(scope)
-			if o := m.memo.nodes[cairn.Join(scope, key)]; o != nil && o.kind == cairn.KindTask {
-				m.memo.mistakes = append(m.memo.mistakes, &cairn.Error{Code: cairn.InvalidTree, Path: n.path,
-					Message: fmt.Sprintf("the key %q is mounted in a scope around this one too, at %s; give one of them another name", key, o.path)})
+		p := mo.keys[key]
+		if !known[key] {
+			known[key] = true
+			m.oneType(key, p)
+		}
+		for at := scope; at != ""; {
+			at, _ = cairn.Split(at)
+			if o := mo.nodes[cairn.Join(at, key)]; o != nil && o.kind == cairn.KindTask {
+				mo.shadow(n, o)
+			}
+		}
+		if len(p.nodes) > 1 {
+			if around := n.beside(); around != nil {
+				if late[around] == nil {
+					late[around] = map[string]*node{}
+				}
+				late[around][key] = n
 			}
 		}
 	}
+	// A scope renders whole, so what is in it is new with it; a Catch or Finally mounts beside what was there.
+	for _, n := range mo.fresh {
+		around := n.beside()
+		mine := late[around]
+		if mine == nil {
+			continue
+		}
+		delete(late, around)
+		around.walk(func(o *node) bool {
+			if o.kind == cairn.KindTask && o.scope != around.scope && !o.fresh(mo) && mine[o.key()] != nil {
+				mo.shadow(o, mine[o.key()])
+			}
+			return true
+		})
+	}
+}
+
+func (m *Machine) oneType(key string, p *produced) {
+	types := maps.Clone(p.schemas)
+	result, err := m.schema(m.def.Output)
+	if key == m.def.Result && err == nil {
+		types[result]++
+	}
+	if len(types) < 2 {
+		return
+	}
+	first := map[string]string{}
+	for n := range p.nodes {
+		if at, ok := first[n.task.SchemaHash]; !ok || comparePaths(n.path, at) < 0 {
+			first[n.task.SchemaHash] = n.path
+		}
+	}
+	var two []string
+	for _, hash := range slices.Sorted(maps.Keys(types)) {
+		at := "as the workflow's result"
+		if path := first[hash]; path != "" {
+			at = "at " + path
+		}
+		two = append(two, hash+" "+at)
+	}
+	m.memo.mistake(cairn.KeyType, key, fmt.Sprintf("the key %q is produced as several types, with schema %s", key, strings.Join(two, " and ")))
+}
+
+// fresh says that a node is of this round's renders.
+func (n *node) fresh(mo *memo) bool { return !n.counted && mo.nodes[n.path] == n }
+
+// beside is the part that holds the whole scope of a task which a later part of a try has mounted; nil for others.
+func (n *node) beside() *node {
+	if n.kind != cairn.KindTask {
+		return nil
+	}
+	late := false
+	for n = n.parent; n.kind != kindPart || n.parent != nil && n.parent.kind == cairn.KindTry; n = n.parent {
+		late = late || n.kind == kindPart && n.cell != nil
+	}
+	if !late {
+		return nil
+	}
+	return n
+}
+
+func (mo *memo) shadow(inner, outer *node) {
+	mo.mistake(cairn.InvalidTree, inner.path,
+		fmt.Sprintf("the key %q is mounted in a scope around this one too, at %s; give one of them another name", inner.key(), outer.path))
+}
+
+func (mo *memo) mistake(code cairn.Code, path, why string) {
+	mo.mistakes = append(mo.mistakes, &cairn.Error{Code: code, Path: path, Message: why})
 }

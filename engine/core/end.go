@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 )
@@ -38,7 +39,7 @@ func (m *Machine) forced() bool {
 }
 
 // finish ends the run, or lets it rest.
-func (m *Machine) finish() {
+func (m *Machine) finish(admit bool) {
 	s, root := m.state, m.memo.root
 	quiet := len(s.running) == 0 && (root.busy == 0 || m.forced())
 	switch {
@@ -55,7 +56,24 @@ func (m *Machine) finish() {
 		}
 		m.end(Finished, nil)
 	}
+	if admit && s.Status == Running && len(s.running) == 0 && len(s.waiting) == 0 && len(m.memo.ready) == 0 {
+		m.stuck()
+	}
 	m.rest()
+}
+
+// stuck blocks a run in which nothing runs, nothing is ready and nothing is waited for, though it is not finished:
+// the tasks whose turn it is come After tasks that wait for a place in a Parallel.
+func (m *Machine) stuck() {
+	var names []string
+	m.memo.root.walk(func(n *node) bool {
+		if n.kind == cairn.KindTask && n.active && !n.free() {
+			names = append(names, n.path)
+		}
+		return !n.settled
+	})
+	panic(&cairn.Error{Code: cairn.InvalidTree, Path: strings.Join(names, ", "), Message: "nothing can go on: what this comes After can't start either",
+		Next: "put what comes first first in its Parallel, or raise its Max"})
 }
 
 // rest tells the owner of a run that is paused or blocked, and has nothing running, to let it go.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"github.com/cairnrun/cairn"
 )
@@ -121,16 +120,4 @@ func (f *Frame) Encode() ([]byte, error) { return json.Marshal(f) }
 func Hash(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:16])
-}
-
-// Decode reads a frame. Bytes that are no frame are an error, never a panic.
-func Decode(body []byte) (*Frame, error) {
-	var f Frame
-	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, fmt.Errorf("not a frame: %w", err)
-	}
-	if f.N < 1 {
-		return nil, fmt.Errorf("not a frame: number %d", f.N)
-	}
-	return &f, nil
 }

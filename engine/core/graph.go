@@ -29,7 +29,7 @@ func cycles(root *node) []error {
 			}
 		}
 		for _, t := range n.targets {
-			if !t.over() {
+			if !t.over(n) {
 				_, before := g.vertex(t)
 				g.edge(before, begin)
 			}

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
+	"runtime"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
@@ -20,7 +21,8 @@ type Machine struct {
 	restoring bool
 	// diverged is what Fold found when it passed the last rendered frame.
 	diverged *Divergence
-	// Of the step being made:
+	// Of the step being made: the time of the frame before it, what was decided, what is to be done.
+	last      int64
 	decisions []Decision
 	commands  []Command
 }
@@ -88,37 +90,53 @@ func must(err error) {
 // guard runs a part of a step and returns why the workflow's code stopped it.
 func (m *Machine) guard(fn func()) (blocked *cairn.Failure) {
 	defer func() {
-		p := recover()
-		if p == nil {
-			return
+		switch p := recover().(type) {
+		case nil:
+		case internalError:
+			panic(p.err)
+		case *cairn.Failure: // from a guard inside of this one
+			blocked = p
+		default:
+			blocked = stopped(p)
 		}
-		if broken, ok := p.(internalError); ok {
-			panic(broken.err)
-		}
-		blocked = &cairn.Failure{Code: cairn.RenderPanicked, Message: fmt.Sprint(p), Permanent: true}
-		var e *cairn.Error
-		if err, ok := p.(error); ok && errors.As(err, &e) {
-			blocked.Code, blocked.Path = e.Code, e.Path
-			blocked.Message = e.Message
-			if e.Err != nil {
-				blocked.Message += ": " + e.Err.Error()
-			}
-			return
-		}
-		blocked.Stack = string(debug.Stack())
 	}()
 	fn()
 	return nil
 }
 
-// catch runs fn and returns its panic, for later.
-func catch(fn func()) (p any) {
-	defer func() {
-		p = recover()
-		if broken, ok := p.(internalError); ok {
-			panic(broken)
+// stopped makes a failure of a panic of the workflow's code.
+func stopped(p any) *cairn.Failure {
+	f := &cairn.Failure{Code: cairn.RenderPanicked, Message: strings.ToValidUTF8(fmt.Sprint(p), "\ufffd"), Permanent: true}
+	var e *cairn.Error
+	if err, ok := p.(error); ok && errors.As(err, &e) {
+		f.Code, f.Path, f.Message = e.Code, e.Path, e.Message
+		if e.Err != nil {
+			f.Message += ": " + e.Err.Error()
 		}
-	}()
-	fn()
-	return nil
+		return f
+	}
+	f.Stack = stack()
+	return f
+}
+
+// stack is where a panic came from, up to the core: functions and lines without addresses, so that the same panic
+// gives the same frame.
+func stack() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+	var b strings.Builder
+	for panicked, more := false, true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch inside := strings.HasPrefix(f.Function, "runtime."); {
+		case !panicked:
+			panicked = f.Function == "runtime.gopanic"
+		case inside: // what raised it, or called it
+		case strings.Contains(f.Function, "/engine/core."):
+			return b.String()
+		default:
+			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+	}
+	return b.String()
 }

@@ -24,9 +24,9 @@ type node struct {
 	children []*node
 	// cell is, for a part, the render that fills it.
 	cell *cell
-	// preds are the nodes this one follows, as its Line names them; after are the keys it names itself.
-	preds   []string
-	untaken bool
+	// follows are the nodes that come before this one in the tree; preds, as its Line names them, add its After.
+	follows, preds []string
+	untaken        bool
 	// dropped nodes are no longer mounted.
 	dropped bool
 
@@ -38,24 +38,31 @@ type node struct {
 	// structure and policy are what the node adds to the plan's digests.
 	structure, policy digest
 
-	// active: all that comes before is finished and nothing around it is closed.
+	// active: its turn has come and nothing around it is closed.
 	active bool
 	// settled: nothing in it is left to do.
 	settled bool
+	// begun: something in it has been started, skipped or decided. resumed: a sequence has looked for such children.
+	begun, resumed bool
 	// closed parts take no starts.
 	closed bool
 	// left is the number of children not settled, next the first of them in a sequence, open how many a capped
 	// parallel has in progress and order in which it opens them.
 	left, next, open int
 	order            []*node
+	// contended: more children of a capped parallel have begun than there are places; a render has added to finished ones.
+	contended bool
 	// busy counts running attempts and entered tries with a Finally, the node itself included.
 	busy int
 	// entered: the node is a try that counts in busy until it is done.
 	entered bool
+	// turns counts a loop's iterations in the frame turned.
+	turns  int
+	turned int64
 	// targets are what a task's After names; waiters are the tasks that name this node.
 	targets, waiters []*node
-	// queued in memo.checks, listed in memo.ready.
-	queued, listed bool
+	// queued in memo.checks, listed in memo.ready, counted in the plan's digests.
+	queued, listed, counted bool
 }
 
 // Parts of a try, by position.
@@ -71,6 +78,8 @@ type cell struct {
 	render func(v *cairn.View) cairn.Node
 	reads  map[read]struct{}
 	dirty  bool
+	// rounds counts the renders in the search fixpoint.
+	rounds, fixpoint int
 }
 
 // line is the node as the structure sees it.
@@ -142,12 +151,16 @@ func (n *node) walk(visit func(*node) bool) {
 type memo struct {
 	root  *node
 	nodes map[string]*node
-	// schemas holds the schema of every key ever mounted: one name has one type.
-	schemas  map[string]string
+	// keys holds the mounted tasks by key: one name has one type, and one place in a chain of scopes.
+	keys     map[string]*produced
 	watchers map[read]map[*cell]struct{}
 	dirty    []*cell
 	ready    ready
 	checks   []*node
+	// failed are nodes met while activating that had failed already: it is not known who has been told.
+	failed []*node
+	// fixpoint numbers the searches for one.
+	fixpoint int
 	// structure and policy are the sums over the mounted nodes, input over the started ones.
 	structure, policy, input digest
 	// changed holds the lines that a step has touched as they were before it, nil for new ones, in order of touch.
@@ -162,7 +175,7 @@ type memo struct {
 
 func newMemo() *memo {
 	return &memo{
-		nodes: map[string]*node{}, schemas: map[string]string{}, watchers: map[read]map[*cell]struct{}{},
+		nodes: map[string]*node{}, keys: map[string]*produced{}, watchers: map[read]map[*cell]struct{}{},
 		changed: map[string]*Line{},
 	}
 }
@@ -214,6 +227,7 @@ func (mo *memo) note(path string, was *Line) {
 // count adds a node, complete with what it waits for, to the digests.
 func (mo *memo) count(n *node) {
 	n.digests()
+	n.counted = true
 	mo.structure.add(n.structure)
 	mo.policy.add(n.policy)
 	mo.note(n.path, nil)
@@ -225,6 +239,14 @@ func (mo *memo) unmount(n *node) {
 		return
 	}
 	delete(mo.nodes, n.path)
+	if n.kind == cairn.KindTask {
+		mo.unkey(n)
+	}
+	mo.discount(n)
+}
+
+// discount takes a node out of the digests, to be counted anew or not at all.
+func (mo *memo) discount(n *node) {
 	mo.structure.sub(n.structure)
 	mo.policy.sub(n.policy)
 	l := n.line()
@@ -247,9 +269,16 @@ func (mo *memo) delta() Delta {
 			}
 		}
 	}
-	clear(mo.changed)
-	mo.touched, mo.full = mo.touched[:0], false
+	mo.noted()
 	return d
+}
+
+// noted starts to note changes anew.
+func (mo *memo) noted() {
+	if len(mo.touched) > 0 {
+		mo.changed = map[string]*Line{} // not cleared: that costs what the largest step has ever touched
+	}
+	mo.touched, mo.full = nil, false
 }
 
 func (l Line) equal(o Line) bool {

@@ -1,6 +1,9 @@
 package core
 
-import "container/heap"
+import (
+	"container/heap"
+	"slices"
+)
 
 // ready orders the tasks that may start: higher priority first, then as they stand in the tree.
 type ready []*node
@@ -14,6 +17,15 @@ func (r *ready) pop() *node {
 	n := heap.Pop((*readyHeap)(r)).(*node)
 	n.listed = false
 	return n
+}
+
+// purge removes tasks that are no longer mounted: they have no place in tree order.
+func (r *ready) purge() {
+	n := len(*r)
+	*r = slices.DeleteFunc(*r, func(n *node) bool { return n.dropped })
+	if len(*r) < n {
+		heap.Init((*readyHeap)(r))
+	}
 }
 
 // readyHeap keeps the methods of heap.Interface off ready.

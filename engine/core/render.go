@@ -9,25 +9,26 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// maxRounds is how often one step may render before it is taken for one that never comes to rest.
+// maxRounds is how often a scope may render before anything starts, or it is taken for one that never comes to rest.
 const maxRounds = 100
 
 // fixpoint renders what is dirty and moves composites on, until neither gives more to do.
 func (m *Machine) fixpoint() {
-	if m.memo.watchers[read{kind: readTime}] != nil {
-		m.memo.touch(read{kind: readTime})
-	}
-	for range maxRounds {
+	m.memo.fixpoint++
+	for {
 		m.renderDirty()
 		if !m.advance() && len(m.memo.dirty) == 0 {
 			return
 		}
 	}
-	panic(&cairn.Error{Code: cairn.NoFixpoint, Message: fmt.Sprintf("after %d rounds each render still changes what the next one reads", maxRounds),
-		Next: "look for a loop whose body mounts nothing to do"})
 }
 
-// renderDirty renders the outermost dirty scopes, in tree order.
+func noFixpoint(what string) error {
+	return &cairn.Error{Code: cairn.NoFixpoint, Message: what, Next: "look for a loop whose body mounts nothing to do"}
+}
+
+// renderDirty renders the outermost dirty scopes, in tree order. All are cleared before the first is built: what one
+// gives up another may take.
 func (m *Machine) renderDirty() {
 	mo := m.memo
 	if len(mo.dirty) == 0 {
@@ -36,20 +37,30 @@ func (m *Machine) renderDirty() {
 	dirty := slices.DeleteFunc(mo.dirty, func(c *cell) bool { return !c.dirty || c.part.dropped || c.part.dirtyAround() })
 	mo.dirty = nil
 	slices.SortFunc(dirty, func(a, b *cell) int {
-		if a.part.before(b.part) {
+		switch {
+		case a == b:
+			return 0
+		case a.part.before(b.part):
 			return -1
 		}
 		return 1
 	})
 	gone := []string{}
 	for _, c := range dirty {
+		if c.fixpoint != mo.fixpoint {
+			c.fixpoint, c.rounds = mo.fixpoint, 0
+		}
+		if c.rounds++; c.rounds > maxRounds {
+			panic(noFixpoint(fmt.Sprintf("after %d renders of scope %q each still changes what the next one reads", maxRounds, c.part.scope)))
+		}
 		gone = append(gone, m.clear(c.part)...)
+	}
+	mo.ready.purge()
+	for _, c := range dirty {
 		m.build(c.part)
 	}
 	m.complete()
-	for _, c := range dirty {
-		m.rewire(c.part)
-	}
+	m.rewire(dirty)
 	for _, path := range gone {
 		m.left(path)
 	}
@@ -95,16 +106,14 @@ func (m *Machine) complete() {
 	mo := m.memo
 	fresh := mo.fresh
 	for _, n := range mo.unresolved {
-		if !n.dropped && !slices.Contains(fresh, n) { // it stayed while what it waits for was rendered anew
-			mo.structure.sub(n.structure)
-			mo.policy.sub(n.policy)
-			l := n.line()
-			mo.note(n.path, &l)
+		if !n.dropped && n.counted { // it stayed while what it waits for was rendered anew
+			n.counted = false
+			mo.discount(n)
 			fresh = append(fresh, n)
 		}
 	}
 	m.resolve()
-	m.shadows()
+	m.keyed()
 	for _, n := range fresh {
 		mo.count(n)
 	}
@@ -121,70 +130,74 @@ func mistakes(all []error) error {
 	return &cairn.Error{Code: code, Message: strconv.Itoa(len(all)) + " mistake(s) in the tree", Err: joined, Next: "mend the workflow's code"}
 }
 
-// rewire computes how far a part rendered anew has come and starts it, if its turn has come.
-func (m *Machine) rewire(part *node) {
-	was := part.settled
-	m.bump(part, -part.busy)
-	m.wire(part)
-	busy := part.busy
-	part.busy = 0
-	m.bump(part, busy)
-	for _, c := range part.children {
-		c.walk(func(n *node) bool {
-			for _, w := range n.waiters {
-				m.offer(w)
-			}
-			return true
-		})
-	}
-	switch {
-	case part.closed || !part.active:
-		m.revive(part)
-	default:
-		if was && !part.settled {
-			part.settled = true
-			m.unsettlePart(part)
+// rewire computes how far parts rendered anew have come and starts them, if it is their turn. All are computed before
+// the first is started: what follows from one may reach into another.
+func (m *Machine) rewire(dirty []*cell) {
+	var grown, shrunk, same []*node
+	for _, c := range dirty {
+		part := c.part
+		was := part.settled
+		m.bump(part, -part.busy)
+		m.wire(part)
+		busy := part.busy
+		part.busy = 0
+		m.bump(part, busy)
+		switch {
+		case was && !part.settled:
+			grown = append(grown, part)
+		case !was && part.settled:
+			shrunk = append(shrunk, part)
+		default:
+			same = append(same, part)
 		}
-		m.activate(part)
+	}
+	for _, part := range grown {
+		part.settled = true
+		m.unsettle(part)
+	}
+	for _, part := range shrunk {
+		m.finished(part)
+	}
+	for _, part := range same {
+		if part.active && !part.closed {
+			m.activate(part)
+		}
+	}
+	for _, c := range dirty {
+		part := c.part
+		for _, n := range part.children {
+			m.release(n)
+		}
+		if m.inClosed(part) {
+			m.revive(part)
+		}
+		m.rearrange(part)
 	}
 }
 
-// unsettlePart takes back that a part's scope is finished.
-func (m *Machine) unsettlePart(part *node) {
-	part.settled = false
-	if owner := part.parent; owner != nil && owner.kind == cairn.KindScope && owner.settled {
-		owner.left = 1
-		m.unsettle(owner)
-	}
+// inClosed says that a part is closed, or stands in one that is.
+func (m *Machine) inClosed(part *node) bool {
+	return part.closed || !part.isFinally() && !m.open(part)
 }
 
-// left deals with a path that a render no longer has: what runs is cancelled and discarded, what waits is forgotten.
+// left deals with a path that a render no longer has, or has on the side of a branch not taken: what runs is cancelled
+// and discarded, what waits is forgotten.
 func (m *Machine) left(path string) {
 	t := m.state.Tasks[path]
-	if t == nil || m.memo.nodes[path] != nil {
+	if n := m.memo.nodes[path]; t == nil || n != nil && !n.untaken {
 		return
 	}
-	switch t.Status {
-	case TaskRunning:
-		if t.Stopping == "" {
-			m.decide(Decision{Kind: Cancelling, Path: path, Reason: Unmounted})
-			m.command(Command{Kind: CancelTask, Path: path})
-		}
-	case TaskWaiting:
-		m.decide(Decision{Kind: Settled, Path: path, Reason: Unmounted})
-	}
+	m.stop(path, Unmounted)
 }
 
 // restore makes the memo from the state. With check, the plan must be the one the last frame had.
-func (m *Machine) restore(check bool) {
+// Closed says that the run was failing or being cancelled as of that frame.
+func (m *Machine) restore(check, closed bool) {
 	m.bind()
 	s := m.state
 	m.memo = newMemo()
 	mo := m.memo
 	mo.input = parseDigest(s.InputHash)
-	if h, err := m.schema(m.def.Output); err == nil {
-		mo.schemas[m.def.Result] = h
-	}
 	mo.root = &node{kind: kindPart}
 	mo.root.cell = &cell{part: mo.root, render: m.render, reads: map[read]struct{}{}}
 	m.restoring = check || s.Structure != "" && s.Adopted != s.Frame
@@ -195,36 +208,31 @@ func (m *Machine) restore(check bool) {
 		panic(&cairn.Error{Code: cairn.CodeChanged, Message: "the code renders another structure than the last frame has",
 			Next: "resume with the code that wrote it, adopt the new structure, or decide with View.Patched"})
 	}
-	clear(mo.changed)
-	mo.touched = nil
-	if !check && s.Structure == "" {
-		mo.full = false
-		mo.root.walk(func(n *node) bool {
-			if n.path != "" {
-				mo.note(n.path, nil)
-			}
-			return true
-		})
+	if check || s.Structure != "" {
+		mo.noted()
 	}
 	m.wire(mo.root)
-	mo.root.active = true
-	if s.Failure != nil || s.Cancelling != nil {
+	if closed {
 		mo.root.closed = true
 		m.revive(mo.root)
 	} else {
 		m.activate(mo.root)
 	}
-	m.recheck()
-	for path, t := range s.Tasks {
-		if t.Status == TaskRunning || t.Status == TaskWaiting {
-			if mo.nodes[path] == nil {
-				m.left(path)
-			}
+	if check {
+		// A rendered frame ends where nothing is due: what activating has put on the list is not.
+		for _, n := range mo.checks {
+			n.queued = false
 		}
+		mo.checks, mo.failed = nil, nil
+		return
+	}
+	m.recheck()
+	for _, path := range s.startedPaths() {
+		m.left(path)
 	}
 }
 
-// recheck lists every composite: which of them were due when the memo was dropped is not known.
+// recheck lists every composite: which of them are due is not known.
 func (m *Machine) recheck() {
 	m.memo.root.walk(func(n *node) bool {
 		if n.kind == cairn.KindLoop || n.kind == cairn.KindTry {

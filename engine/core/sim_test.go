@@ -1,16 +1,18 @@
 package core_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/internal/schema"
-	"reflect"
 )
 
 // node is a task as the core sees it: its body is never called, the simulation says how attempts end.
@@ -20,11 +22,15 @@ type node struct {
 	policy   cairn.Policy
 	skip     func(v *cairn.View) bool
 	input    func(v *cairn.View) string
+	of       reflect.Type // the output's, int by default
 	mistakes []error
 }
 
 func (n node) Lower() cairn.Spec {
-	s, err := schema.Of(reflect.TypeFor[int]())
+	if n.of == nil {
+		n.of = reflect.TypeFor[int]()
+	}
+	s, err := schema.Of(n.of)
 	if err != nil {
 		panic(err)
 	}
@@ -35,23 +41,40 @@ func (n node) Lower() cairn.Spec {
 	return cairn.Spec{Kind: cairn.KindTask, ID: n.id, Task: t, Mistakes: n.mistakes}
 }
 
-var noRun cairn.Run = func(_ ctx, _ *cairn.Call) (cairn.Result, error) { panic("never called") }
+var noRun cairn.Run = func(context.Context, *cairn.Call) (cairn.Result, error) { panic("never called") }
 
-// T names a task of the simulation.
-func T(id string, after ...string) node { return node{id: id, after: after} }
-
-func seq(ns ...cairn.Node) cairn.Node { return cairn.Sequence{Children: ns} }
-func par(ns ...cairn.Node) cairn.Node { return cairn.Parallel{Children: ns} }
-
-func flow(render func(v *cairn.View) cairn.Node) cairn.Definition {
-	return cairn.Workflow[string, int]{Name: "sim", Result: "out", Render: func(v *cairn.View, _ string) cairn.Node { return render(v) }}.Define()
+// T names a task of the simulation that gives an int, and what it comes after.
+func T(id string, after ...string) node {
+	return node{id: id, after: after, policy: cairn.Policy{Retry: cairn.RetryPolicy{Max: 1}}}
 }
 
-// sim is the in-memory driver: it owns a machine, keeps the frames and knows what runs. Time is what the test says.
+func optional(n node) node              { n.policy.Optional = true; return n }
+func priority(p int, n node) node       { n.policy.Priority = p; return n }
+func retry(max int, n node) node        { n.policy.Retry.Max = max; return n }
+func as[V any](n node) node             { n.of = reflect.TypeFor[V](); return n }
+func seq(ns ...cairn.Node) cairn.Node   { return cairn.Sequence{Children: ns} }
+func par(ns ...cairn.Node) cairn.Node   { return cairn.Parallel{Children: ns} }
+func max2(ns ...cairn.Node) cairn.Node  { return cairn.Parallel{Max: 2, Children: ns} }
+func max1(ns ...cairn.Node) cairn.Node  { return cairn.Parallel{Max: 1, Children: ns} }
+func skipIf(yes bool, n node) node      { n.skip = func(*cairn.View) bool { return yes }; return n }
+func mount(ns ...cairn.Node) renderFunc { return func(*cairn.View) cairn.Node { return seq(ns...) } }
+
+type renderFunc = func(v *cairn.View) cairn.Node
+
+const out cairn.Key[int] = "out"
+
+// flow is a workflow with the result "out".
+func flow(render renderFunc) cairn.Definition {
+	return cairn.Workflow[string, int]{Name: "sim", Result: out, Render: func(v *cairn.View, _ string) cairn.Node { return render(v) }}.Define()
+}
+
+// sim is the in-memory driver: it owns a machine, keeps the frames and knows what runs. Time is what the test says. Beside
+// the machine goes a twin that forgets its plan before each step and has to make the same frames.
 type sim struct {
 	t      *testing.T
 	def    cairn.Definition
 	m      *core.Machine
+	twin   *core.Machine // nil where the test counts renders
 	now    time.Time
 	bodies [][]byte
 	// running holds the attempts started and not ended, in order of start; stopping those told to stop.
@@ -59,27 +82,56 @@ type sim struct {
 	stopping map[string]bool
 	timers   map[string]int64
 	last     core.Step
-	ended    core.CommandKind
-	// forget drops the memo before every step.
-	forget bool
-	starts map[string]int
+	commands []core.Command
+	starts   map[string]int
 }
 
-func start(t *testing.T, def cairn.Definition) *sim {
-	s := &sim{t: t, def: def, m: core.New(def), now: time.UnixMilli(1_000_000), stopping: map[string]bool{}, timers: map[string]int64{}, starts: map[string]int{}}
-	s.step(core.Event{Kind: core.RunStarted, Path: "run", Name: "sim", Payload: json.RawMessage(`""`), Grace: 10_000})
+var begin = core.Event{Kind: core.RunStarted, Path: "run", Name: "sim", Payload: json.RawMessage(`""`), Grace: 10_000}
+
+// start starts a run.
+func start(t *testing.T, def cairn.Definition) *sim { t.Helper(); return startWith(t, def, begin) }
+
+func startWith(t *testing.T, def cairn.Definition, begin core.Event) *sim {
+	t.Helper()
+	s := idle(t, def)
+	s.twin = core.New(def)
+	s.step(begin)
 	return s
 }
 
+// single starts a run without a twin, so that renders can be counted.
+func single(t *testing.T, def cairn.Definition) *sim {
+	t.Helper()
+	s := idle(t, def)
+	s.step(begin)
+	return s
+}
+
+func idle(t *testing.T, def cairn.Definition) *sim {
+	return &sim{t: t, def: def, m: core.New(def), now: time.UnixMilli(epoch), stopping: map[string]bool{}, timers: map[string]int64{}, starts: map[string]int{}}
+}
+
+// seen is a run of a render function.
+func run(t *testing.T, render renderFunc) *sim { t.Helper(); return start(t, flow(render)) }
+
 func (s *sim) step(events ...core.Event) {
 	s.t.Helper()
-	if s.forget {
-		s.m.Forget()
+	s.stepped(true, events...)
+}
+
+func (s *sim) stepped(admit bool, events ...core.Event) {
+	s.t.Helper()
+	s.last = s.m.Step(s.now, events, admit)
+	if s.twin != nil {
+		s.twin.Forget()
+		if twin := s.twin.Step(s.now, events, admit); string(twin.Body) != string(s.last.Body) {
+			s.t.Fatalf("a machine that forgets makes another frame:\nkept   %s\nforgot %s", s.last.Body, twin.Body)
+		}
 	}
-	s.last = s.m.Step(s.now, events, true)
 	if s.last.Frame != nil {
 		s.bodies = append(s.bodies, s.last.Body)
 	}
+	s.commands = s.last.Commands
 	for _, c := range s.last.Commands {
 		switch c.Kind {
 		case core.StartTask:
@@ -89,10 +141,11 @@ func (s *sim) step(events ...core.Event) {
 			s.stopping[c.Path] = true
 		case core.SetTimer:
 			s.timers[c.Path] = c.At
-		default:
-			s.ended = c.Kind
+		case core.ClearTimer:
+			delete(s.timers, c.Path)
 		}
 	}
+	s.check()
 }
 
 // take removes a running attempt.
@@ -108,21 +161,99 @@ func (s *sim) take(path string) core.Start {
 	return st
 }
 
-func (s *sim) doneEvent(path string, value int) core.Event {
+// attempt is the running attempt on a path.
+func (s *sim) attempt(path string) core.Start {
 	s.t.Helper()
 	st := s.take(path)
-	return core.Event{Kind: core.TaskDone, Path: path, Attempt: st.Attempt, Output: json.RawMessage(fmt.Sprint(value))}
+	s.running = append(s.running, st)
+	return st
 }
 
-func (s *sim) done(path string, value int) { s.t.Helper(); s.step(s.doneEvent(path, value)) }
+func (s *sim) doneEvent(path string, value any) core.Event {
+	s.t.Helper()
+	st := s.take(path)
+	raw, err := json.Marshal(value)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return core.Event{Kind: core.TaskDone, Path: path, Attempt: st.Attempt, Output: raw}
+}
+
+func (s *sim) done(path string, value any) { s.t.Helper(); s.step(s.doneEvent(path, value)) }
+
+// all ends attempts with the value 1, each in a step of its own.
+func (s *sim) all(paths ...string) {
+	s.t.Helper()
+	for _, path := range paths {
+		s.done(path, 1)
+	}
+}
 
 func (s *sim) failEvent(path string, code cairn.Code) core.Event {
 	s.t.Helper()
 	st := s.take(path)
-	return core.Event{Kind: core.TaskFailed, Path: path, Attempt: st.Attempt, Failure: &cairn.Failure{Code: code, Message: "no", Permanent: true}}
+	return core.Event{Kind: core.TaskFailed, Path: path, Attempt: st.Attempt, Failure: &cairn.Failure{Code: code, Message: "no"}}
 }
 
 func (s *sim) fail(path string, code cairn.Code) { s.t.Helper(); s.step(s.failEvent(path, code)) }
+
+func (s *sim) lose(path string, graceful bool) {
+	s.t.Helper()
+	st := s.take(path)
+	s.step(core.Event{Kind: core.TaskLost, Path: path, Attempt: st.Attempt, Graceful: graceful})
+}
+
+// fire lets the time of a timer come.
+func (s *sim) fire(path string) {
+	s.t.Helper()
+	at, ok := s.timers[path]
+	if !ok {
+		s.t.Fatalf("there is no timer for %s; timers: %v", path, s.timers)
+	}
+	delete(s.timers, path)
+	s.now = time.UnixMilli(max(at, s.now.UnixMilli()))
+	s.step(core.Event{Kind: core.TimerFired, Path: path})
+}
+
+// cancel asks the run to cancel.
+func (s *sim) cancel() { s.t.Helper(); s.step(core.Event{Kind: core.CancelAsked, Name: "enough"}) }
+
+// load folds the frames into a machine of the definition.
+func (s *sim) load(def cairn.Definition) *core.Machine {
+	s.t.Helper()
+	m := core.New(def)
+	for _, body := range s.bodies {
+		f, err := core.Decode(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := m.Fold(f, core.Hash(body)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// resume kills the process and goes on in a new one, with a definition that may be another.
+func (s *sim) resume(def cairn.Definition) {
+	s.t.Helper()
+	s.restart(def, core.Event{Kind: core.RunResumed})
+}
+
+func (s *sim) restart(def cairn.Definition, event core.Event) {
+	s.t.Helper()
+	s.def, s.m = def, s.load(def)
+	if s.twin != nil {
+		s.twin = s.load(def)
+	}
+	if event.Kind == core.RunResumed {
+		if d := s.m.Verify(); d != nil {
+			event.Failure = &cairn.Failure{Code: d.Failure.Code, Path: d.Failure.Path, Message: fmt.Sprintf("as of frame %d: %s", d.Frame, d.Failure.Message)}
+		}
+	}
+	s.running, s.stopping, s.timers = nil, map[string]bool{}, map[string]int64{}
+	s.step(event)
+}
 
 // paths lists what runs and was not told to stop.
 func (s *sim) paths() []string {
@@ -140,7 +271,23 @@ func (s *sim) wants(paths ...string) {
 	s.t.Helper()
 	slices.Sort(paths)
 	if got := s.paths(); !slices.Equal(got, append([]string{}, paths...)) {
-		s.t.Fatalf("running: %v, want %v\nlast frame: %s", got, paths, s.last.Body)
+		s.t.Fatalf("running: %v, want %v; status %s, failure %v, block %v\nlast frame: %s", got, paths,
+			s.m.State().Status, s.m.State().Failure, s.m.State().Block, s.last.Body)
+	}
+}
+
+// stops checks which attempts have been told to stop and have not ended.
+func (s *sim) stops(paths ...string) {
+	s.t.Helper()
+	var got []string
+	for _, st := range s.running {
+		if s.stopping[st.Path] {
+			got = append(got, st.Path)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, paths) {
+		s.t.Fatalf("told to stop: %v, want %v", got, paths)
 	}
 }
 
@@ -149,6 +296,52 @@ func (s *sim) status(want core.Status) {
 	if got := s.m.State().Status; got != want {
 		s.t.Fatalf("status %s, want %s; failure %v, block %v\nlast frame: %s", got, want, s.m.State().Failure, s.m.State().Block, s.last.Body)
 	}
+}
+
+// finished checks that the run has ended with a result.
+func (s *sim) finished(result int) {
+	s.t.Helper()
+	s.status(core.Finished)
+	if r, ok := s.m.Result(); !ok || string(r) != fmt.Sprint(result) {
+		s.t.Fatalf("the result is %s, want %d", r, result)
+	}
+}
+
+// failed checks that the run has failed with a code, at a path.
+func (s *sim) failed(code cairn.Code, path string) *cairn.Failure {
+	s.t.Helper()
+	s.status(core.Failed)
+	f := s.m.State().Failure
+	if f.Code != code || f.Path != path {
+		s.t.Fatalf("the failure is %v at %q, want %s at %q", f, f.Path, code, path)
+	}
+	return f
+}
+
+// blocked checks that the run is blocked with a code, and that the message says all of what.
+func (s *sim) blocked(code cairn.Code, what ...string) {
+	s.t.Helper()
+	s.status(core.Blocked)
+	b := s.m.State().Block
+	text := b.Path + ": " + b.Message
+	if b.Code != code {
+		s.t.Fatalf("blocked by %s, want %s: %s\n%s", b.Code, code, text, b.Stack)
+	}
+	for _, w := range what {
+		if !strings.Contains(text, w) {
+			s.t.Fatalf("the block does not say %q: %s", w, text)
+		}
+	}
+}
+
+// plan lists the lines of the plan.
+func (s *sim) plan() string {
+	var lines []string
+	for _, l := range s.m.Plan() {
+		l.Schema = ""
+		lines = append(lines, l.String())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // check folds all frames anew and compares with the machine's state.
@@ -161,7 +354,7 @@ func (s *sim) check() {
 			s.t.Fatal(err)
 		}
 		if err := fold.Fold(f, core.Hash(body)); err != nil {
-			s.t.Fatal(err)
+			s.t.Fatalf("%v\n%s", err, body)
 		}
 	}
 	want, _ := json.Marshal(s.m.State())

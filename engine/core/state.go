@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -68,6 +69,7 @@ type State struct {
 	// What follows is derived from the above while folding.
 
 	running map[string]*Task
+	waiting map[string]*Task
 	values  map[valueKey][]entry
 }
 
@@ -197,7 +199,8 @@ func (s *State) Clone() (*State, error) {
 // derive rebuilds the indexes. Values are indexed in the order of their frames; several of one frame by path, which is
 // also how Fold meets them.
 func (s *State) derive() {
-	s.running, s.values = map[string]*Task{}, map[valueKey][]entry{}
+	s.running, s.waiting, s.values = map[string]*Task{}, map[string]*Task{}, map[valueKey][]entry{}
+	maps.DeleteFunc(s.Tasks, func(_ string, t *Task) bool { return t == nil })
 	paths := slices.SortedFunc(maps.Keys(s.Tasks), func(a, b string) int {
 		if by := s.Tasks[a].Frame - s.Tasks[b].Frame; by != 0 {
 			return int(by)
@@ -208,6 +211,8 @@ func (s *State) derive() {
 		switch t := s.Tasks[path]; t.Status {
 		case TaskRunning:
 			s.running[path] = t
+		case TaskWaiting:
+			s.waiting[path] = t
 		case TaskFinished:
 			s.index(path, t)
 		}
@@ -246,16 +251,27 @@ func (s *State) open(n, time int64) { s.Frame, s.Time = n, max(time, s.Time) }
 // close ends the frame.
 func (s *State) close(f *Frame, hash string) {
 	s.Hash, s.Unrendered = hash, f.Unrendered
-	for from, to := range map[*string]*string{&f.Structure: &s.Structure, &f.Input: &s.InputHash, &f.Policy: &s.Policy} {
-		if *from != "" {
-			*to = *from
-		}
-	}
+	s.Structure = cmp.Or(f.Structure, s.Structure)
+	s.InputHash = cmp.Or(f.Input, s.InputHash)
+	s.Policy = cmp.Or(f.Policy, s.Policy)
 }
 
 // runningPaths lists what runs, in order.
 func (s *State) runningPaths() []string {
 	return slices.SortedFunc(maps.Keys(s.running), comparePaths)
+}
+
+// startedPaths lists what runs or waits for another attempt, in order.
+func (s *State) startedPaths() []string {
+	return slices.SortedFunc(func(yield func(string) bool) {
+		for _, started := range []map[string]*Task{s.running, s.waiting} {
+			for path := range started {
+				if !yield(path) {
+					return
+				}
+			}
+		}
+	}, comparePaths)
 }
 
 // task returns the entry of a path, made on first use.

@@ -39,6 +39,7 @@ func (m *Machine) Step(now time.Time, events []Event, admit bool) Step {
 		return Step{Status: s.Status}
 	}
 	n, at := s.Frame, s.Time
+	m.last = at
 	s.open(n+1, now.UnixMilli())
 	f := &Frame{N: s.Frame, Time: s.Time, Prev: s.Hash, Stopping: !admit}
 	out := Step{Frame: f}
@@ -80,33 +81,38 @@ func (m *Machine) seal(f *Frame, out *Step) {
 // step does the work of Step. A panic in it is the workflow's code speaking; it blocks the run.
 func (m *Machine) step(f *Frame, events []Event, admit, first bool, out *Step) {
 	s := m.state
+	closed := s.closed()
 	changed := slices.ContainsFunc(events, func(e Event) bool {
 		return e.Kind == CodeAdopted || e.Kind == RunResumed && e.Failure != nil
 	})
-	var diverged any
-	if m.memo == nil && !first && s.Status != Blocked && !s.Unrendered && !changed {
-		// The plan of the last frame comes first, before anything new is applied to it.
-		diverged = catch(func() { m.restore(true) })
-	}
-	if diverged != nil {
+	if changed {
 		m.memo = nil
 	}
-	for i := range events {
-		if e := &events[i]; !s.stale(e) {
-			m.apply(f, e, out)
-		} else if at, waits := s.timer(e.Path); e.Kind == TimerFired && waits {
-			m.command(Command{Kind: SetTimer, Path: e.Path, At: at})
-		}
+	var diverged *cairn.Failure
+	if m.memo == nil && !first && s.Status != Blocked && !s.Unrendered && !changed {
+		// The plan of the last frame comes first, as of its time, before anything new is applied to it.
+		now := s.Time
+		s.Time = m.last
+		m.tentatively(func() bool {
+			diverged = m.guard(func() { m.restore(true, closed) })
+			return diverged == nil
+		})
+		s.Time = now
 	}
-	if diverged != nil {
+	kept := m.memo != nil
+	m.take(f, events, out)
+	switch {
+	case diverged != nil:
 		panic(diverged)
-	}
-	if s.Status == Blocked {
+	case s.Status == "": // nothing has started yet
+		return
+	case s.Status == Blocked:
 		m.blocked(f)
 		return
-	}
-	if m.memo == nil {
-		m.restore(false)
+	case kept:
+		m.memo.touch(read{kind: readTime})
+	default:
+		m.restore(false, closed)
 		m.memo.full = !first
 	}
 	m.settleRun()
@@ -114,39 +120,74 @@ func (m *Machine) step(f *Frame, events []Event, admit, first bool, out *Step) {
 	for admit && m.admit() {
 		m.fixpoint()
 	}
-	m.finish()
+	m.finish(admit)
 	f.Plan = m.memo.delta()
 }
 
-// apply takes an event into the state and the plan.
-func (m *Machine) apply(f *Frame, e *Event, out *Step) {
+// take applies the events to the state, and only then decides what follows from each: a frame is folded that way.
+func (m *Machine) take(f *Frame, events []Event, out *Step) {
 	s := m.state
-	var lost []string
-	if e.Kind == RunResumed || e.Kind == CodeAdopted {
-		lost = s.runningPaths()
+	type end struct {
+		path string
+		lost bool
 	}
-	must(s.event(e))
-	f.Events = append(f.Events, *e)
-	for _, path := range lost {
-		m.ended(path, 0, nil, out)
-	}
-	if e.Seq > 0 {
-		out.Consumed = max(out.Consumed, e.Seq)
-	}
-	switch e.Kind {
-	case RunStarted:
-		if m.memo == nil {
-			m.bind()
+	var ends []end
+	for _, e := range events {
+		e = normal(e)
+		if s.stale(&e) {
+			if at, waits := s.timer(e.Path); e.Kind == TimerFired && waits {
+				m.command(Command{Kind: SetTimer, Path: e.Path, At: at})
+			}
+			continue
 		}
-	case TaskDone, TaskFailed, TaskLost:
-		m.ended(e.Path, e.Attempt, e.Effects, out)
-	case CancelAsked:
-		m.command(Command{Kind: SetTimer, Path: cancelTimer, At: s.Cancelling.Deadline})
-	case TimerFired:
-		if m.memo != nil {
+		switch e.Kind {
+		case RunResumed, CodeAdopted:
+			for _, path := range s.runningPaths() {
+				ends = append(ends, end{path, true})
+			}
+			if s.Cancelling != nil {
+				m.command(Command{Kind: SetTimer, Path: cancelTimer, At: s.Cancelling.Deadline})
+			}
+		case TaskDone, TaskFailed, TaskLost:
+			ends = append(ends, end{e.Path, e.Kind == TaskLost})
+		}
+		must(s.event(&e))
+		f.Events = append(f.Events, e)
+		if e.Seq > 0 {
+			out.Consumed = max(out.Consumed, e.Seq)
+		}
+		switch e.Kind {
+		case TaskDone:
+			m.effects(&e, out)
+		case CancelAsked:
+			m.command(Command{Kind: SetTimer, Path: cancelTimer, At: s.Cancelling.Deadline})
+		}
+	}
+	for _, e := range ends {
+		m.retry(e.path, e.lost)
+	}
+	if m.memo == nil {
+		return
+	}
+	for _, e := range ends {
+		m.ended(e.path)
+	}
+	for i := range f.Events {
+		if e := &f.Events[i]; e.Kind == TimerFired {
 			if n := m.memo.nodes[e.Path]; n != nil && n.kind == cairn.KindTask {
 				m.offer(n)
 			}
 		}
+	}
+}
+
+// effects hands on what an accepted result wants done.
+func (m *Machine) effects(e *Event, out *Step) {
+	if m.state.Tasks[e.Path].Status != TaskFinished {
+		return
+	}
+	for i, effect := range e.Effects {
+		id := fmt.Sprintf("%s/%s@%d#%d", m.state.Run, e.Path, e.Attempt, i)
+		out.Effects = append(out.Effects, Effect{ID: id, Path: e.Path, Effect: effect})
 	}
 }

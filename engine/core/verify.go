@@ -11,9 +11,7 @@ import (
 // after, the last frame whose plan is known, is verified on the way.
 func (m *Machine) Fold(f *Frame, hash string) error {
 	if f.Unrendered && !m.state.Unrendered && m.state.Frame > 0 {
-		patches := maps.Clone(m.state.Patches)
-		m.diverged = m.verify()
-		m.memo, m.decisions, m.commands, m.state.Patches = nil, nil, nil, patches
+		m.tentatively(func() bool { m.diverged = m.verify(); return false })
 	}
 	if !f.Unrendered {
 		m.diverged = nil
@@ -40,16 +38,22 @@ func (m *Machine) Verify() *Divergence {
 	case m.state.Unrendered:
 		return m.diverged
 	}
-	d := m.verify()
-	if d != nil {
-		m.memo, m.decisions, m.commands = nil, nil, nil
-	}
+	var d *Divergence
+	m.tentatively(func() bool { d = m.verify(); return d == nil })
 	return d
+}
+
+// tentatively runs fn, and when it returns false takes back the memo and the decisions it has made.
+func (m *Machine) tentatively(fn func() (keep bool)) {
+	patches := maps.Clone(m.state.Patches)
+	if !fn() {
+		m.memo, m.decisions, m.commands, m.state.Patches = nil, nil, nil, patches
+	}
 }
 
 func (m *Machine) verify() *Divergence {
 	d := &Divergence{Frame: m.state.Frame, Want: m.state.Structure}
-	d.Failure = m.guard(func() { m.restore(true) })
+	d.Failure = m.guard(func() { m.restore(true, m.state.closed()) })
 	if d.Failure == nil {
 		return nil
 	}
