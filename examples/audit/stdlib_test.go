@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -16,7 +17,11 @@ func standard(t testing.TB, name string) string {
 	if testing.Short() {
 		t.Skip("the standard library takes seconds under the race detector")
 	}
-	dir := filepath.Join(runtime.GOROOT(), "src", name)
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skipf("no go command: %v", err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(root)), "src", name)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no source of the standard library: %v", err)
 	}
