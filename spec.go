@@ -93,6 +93,11 @@ type Policy struct {
 	Config map[string]json.RawMessage `json:"config,omitempty"`
 }
 
+// IsZero says that everything is as by default.
+func (p Policy) IsZero() bool {
+	return p.Retry == RetryPolicy{} && p.Timeout == 0 && p.AttemptTimeout == 0 && p.Heartbeat == 0 && !p.Optional && p.Priority == 0 && len(p.Config) == 0
+}
+
 // Defaults of RetryPolicy.
 const (
 	DefaultAttempts     = 3

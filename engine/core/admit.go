@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/cairnrun/cairn"
@@ -54,7 +53,7 @@ func (m *Machine) start(n *node, t *Task) {
 		d.Attempt = t.Attempt + 1
 	}
 	policy := n.task.Policy
-	if !reflect.ValueOf(policy).IsZero() {
+	if !policy.IsZero() {
 		d.Policy = &policy
 	}
 	if policy.Timeout > 0 && (t == nil || t.Deadline == 0) {

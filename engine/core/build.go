@@ -75,7 +75,7 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		if n.task = spec.Task; n.task == nil || n.task.Run == nil {
 			return b.reject(n, spec, "a task without a body")
 		}
-		if _, err := json.Marshal(n.task.Policy); err != nil {
+		if err := storable(n.task.Policy); err != nil {
 			b.mistake(cairn.InvalidTree, cairn.Join(b.scope, spec.ID), "the policy can't be stored: "+err.Error())
 		}
 		b.name(n, spec.ID)
@@ -318,32 +318,51 @@ func (m *Machine) lookup(scope, key string) (path string, target *node, ok bool)
 	}
 }
 
-// produced is what is mounted under one key.
+// produced counts the tasks mounted under one key, by the schema of their output: nearly always one schema, and often one
+// task, so the first schema needs no map.
 type produced struct {
-	nodes map[*node]struct{}
-	// schemas counts the nodes by the schema of their output.
-	schemas map[string]int
+	schema string
+	same   int
+	others map[string]int
+}
+
+func (p produced) count() int {
+	n := p.same
+	for _, more := range p.others {
+		n += more
+	}
+	return n
 }
 
 // key files a mounted task under its key, unkey takes it out.
 func (mo *memo) key(n *node) {
-	p := mo.keys[n.key()]
-	if p == nil {
-		p = &produced{map[*node]struct{}{}, map[string]int{}}
-		mo.keys[n.key()] = p
+	p, hash := mo.keys[n.key()], n.task.SchemaHash
+	switch {
+	case p.same == 0 && p.others[hash] == 0:
+		p.schema, p.same = hash, 1
+	case p.same > 0 && p.schema == hash:
+		p.same++
+	default:
+		if p.others == nil {
+			p.others = map[string]int{}
+		}
+		p.others[hash]++
 	}
-	p.nodes[n] = struct{}{}
-	p.schemas[n.task.SchemaHash]++
+	mo.keys[n.key()] = p
 }
 
 func (mo *memo) unkey(n *node) {
-	p := mo.keys[n.key()]
-	if delete(p.nodes, n); len(p.nodes) == 0 {
+	p, hash := mo.keys[n.key()], n.task.SchemaHash
+	if p.same > 0 && p.schema == hash {
+		p.same--
+	} else if p.others[hash]--; p.others[hash] <= 0 {
+		delete(p.others, hash)
+	}
+	if p.same == 0 && len(p.others) == 0 {
 		delete(mo.keys, n.key())
+		return
 	}
-	if p.schemas[n.task.SchemaHash]--; p.schemas[n.task.SchemaHash] == 0 {
-		delete(p.schemas, n.task.SchemaHash)
-	}
+	mo.keys[n.key()] = p
 }
 
 func (n *node) key() string {
@@ -363,7 +382,7 @@ func (m *Machine) keyed() {
 		}
 		scope, key := cairn.Split(n.path)
 		p := mo.keys[key]
-		if !known[key] {
+		if (len(p.others) > 0 || key == m.def.Result) && !known[key] {
 			known[key] = true
 			m.oneType(key, p)
 		}
@@ -373,7 +392,7 @@ func (m *Machine) keyed() {
 				mo.shadow(n, o)
 			}
 		}
-		if len(p.nodes) > 1 {
+		if p.count() > 1 {
 			if around := n.beside(); around != nil {
 				if late[around] == nil {
 					late[around] = map[string]*node{}
@@ -399,19 +418,30 @@ func (m *Machine) keyed() {
 	}
 }
 
-func (m *Machine) oneType(key string, p *produced) {
-	types := maps.Clone(p.schemas)
-	result, err := m.schema(m.def.Output)
-	if key == m.def.Result && err == nil {
-		types[result]++
+// oneType reports a key whose tasks, or the workflow's result, have several schemas.
+func (m *Machine) oneType(key string, p produced) {
+	types := maps.Clone(p.others)
+	if types == nil {
+		types = map[string]int{}
+	}
+	if p.same > 0 {
+		types[p.schema] = p.same
+	}
+	if key == m.def.Result {
+		if result, err := m.schema(m.def.Output); err == nil {
+			types[result]++
+		}
 	}
 	if len(types) < 2 {
 		return
 	}
 	first := map[string]string{}
-	for n := range p.nodes {
-		if at, ok := first[n.task.SchemaHash]; !ok || comparePaths(n.path, at) < 0 {
-			first[n.task.SchemaHash] = n.path
+	for path, n := range m.memo.nodes {
+		if n.kind != cairn.KindTask || n.key() != key {
+			continue
+		}
+		if at, ok := first[n.task.SchemaHash]; !ok || comparePaths(path, at) < 0 {
+			first[n.task.SchemaHash] = path
 		}
 	}
 	var two []string
@@ -450,4 +480,13 @@ func (mo *memo) shadow(inner, outer *node) {
 
 func (mo *memo) mistake(code cairn.Code, path, why string) {
 	mo.mistakes = append(mo.mistakes, &cairn.Error{Code: code, Path: path, Message: why})
+}
+
+// storable says whether a policy can stand in a frame.
+func storable(p cairn.Policy) error {
+	if p.IsZero() {
+		return nil
+	}
+	_, err := json.Marshal(p)
+	return err
 }

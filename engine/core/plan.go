@@ -105,7 +105,10 @@ func (n *node) digests() {
 	n.structure = n.line().digest()
 	switch n.kind {
 	case cairn.KindTask:
-		if raw, err := json.Marshal(n.task.Policy); err == nil && string(raw) != "{}" {
+		if n.task.Policy.IsZero() {
+			return
+		}
+		if raw, err := json.Marshal(n.task.Policy); err == nil {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	case cairn.KindLoop:
@@ -152,7 +155,7 @@ type memo struct {
 	root  *node
 	nodes map[string]*node
 	// keys holds the mounted tasks by key: one name has one type, and one place in a chain of scopes.
-	keys     map[string]*produced
+	keys     map[string]produced
 	watchers map[read]map[*cell]struct{}
 	dirty    []*cell
 	ready    ready
@@ -175,7 +178,7 @@ type memo struct {
 
 func newMemo() *memo {
 	return &memo{
-		nodes: map[string]*node{}, keys: map[string]*produced{}, watchers: map[read]map[*cell]struct{}{},
+		nodes: map[string]*node{}, keys: map[string]produced{}, watchers: map[read]map[*cell]struct{}{},
 		changed: map[string]*Line{},
 	}
 }
