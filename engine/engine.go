@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/core"
 )
 
 // Engine drives runs in this process. It is safe for concurrent use.
@@ -26,6 +27,8 @@ type Engine struct {
 	background sync.WaitGroup
 	poke       chan struct{}
 	posted     chan struct{}
+	// starting are calls of Start and Resume that Close must wait for: what they have made durable has to be driven.
+	starting sync.WaitGroup
 
 	// mu guards what follows.
 	mu     sync.Mutex
@@ -63,11 +66,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
-	runs := make([]*Run, 0, len(e.runs))
-	for _, r := range e.runs {
-		runs = append(runs, r)
-	}
 	e.mu.Unlock()
+	e.starting.Wait()
+	runs := e.all()
 	for _, r := range runs {
 		r.halt(errStopping)
 	}
@@ -90,16 +91,25 @@ func (e *Engine) Close(ctx context.Context) error {
 // Workflows lists what is registered, by name.
 func (e *Engine) Workflows() []cairn.Definition { return e.workflows.list() }
 
-// adopt takes a run among those driven here, and starts driving it.
-func (e *Engine) adopt(r *Run) error {
+// enter begins a Start or Resume, unless the engine is closed; the caller ends it with starting.Done.
+func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return errClosed()
 	}
+	e.starting.Add(1)
+	return nil
+}
+
+// drive hands a run with a durable step to a goroutine of its own.
+func (e *Engine) drive(r *Run, first core.Step) *Run {
+	r.first = first
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.runs[r.id] = r
 	go r.drive()
-	return nil
+	return r
 }
 
 // leave forgets a run that is no longer driven.

@@ -352,3 +352,47 @@ func TestPanicsAndBadOutputsAreFailures(t *testing.T) {
 		})
 	}
 }
+
+// slowStart is a store whose Create takes until the test lets it end.
+type slowStart struct {
+	engine.Store
+	begun, end chan struct{}
+}
+
+func (s slowStart) Create(ctx context.Context, run engine.NewRun, first engine.Commit, claim engine.Claim) (engine.Lease, error) {
+	close(s.begun)
+	<-s.end
+	return s.Store.Create(ctx, run, first, claim)
+}
+
+func TestCloseWaitsForAStartUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowStart{openStore(t, filepath.Join(t.TempDir(), "cairn.db")), make(chan struct{}), make(chan struct{})}
+		bodies := make(chan struct{}, 1)
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{workflow(func(*cairn.View) cairn.Node {
+			return task.Task[int]{ID: second, Do: hang(bodies)}
+		})}})
+		started, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := e.Start(t.Context(), "w", json.RawMessage(`{}`), engine.StartOptions{ID: "r"})
+			started <- err
+		}()
+		<-store.begun
+		go func() { closed <- e.Close(t.Context()) }()
+		synctest.Wait() // Close has begun, and waits
+		close(store.end)
+		if err := errors.Join(<-started, <-closed); err != nil {
+			t.Fatal(err)
+		}
+		state, _, err := engine.Load(t.Context(), store, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := state.Tasks["second"]; got.Status != core.TaskWaiting || got.Losses != 0 {
+			t.Errorf("the attempt that was started is left as %+v", got)
+		}
+		if _, err := e.Start(t.Context(), "w", json.RawMessage(`{}`), engine.StartOptions{}); !errors.Is(err, engine.Closing) {
+			t.Errorf("a start after Close: %v", err)
+		}
+	})
+}

@@ -24,6 +24,10 @@ type StartOptions struct {
 // is durable: a kill right after loses nothing. Input and tree are checked first; what is wrong with them is an error,
 // and nothing is written. ctx bounds the start, not the run.
 func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage, opts StartOptions) (*Run, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.starting.Done()
 	def, err := e.workflows.get(workflow)
 	if err != nil {
 		return nil, err
@@ -58,16 +62,7 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	if observe := e.cfg.Observe; observe != nil {
 		observe(opts.ID, step.Frame)
 	}
-	return r, e.drive(r, step)
-}
-
-// drive hands a run with a durable step to a goroutine of its own.
-func (e *Engine) drive(r *Run, first core.Step) error {
-	r.first = first
-	if err := e.adopt(r); err != nil {
-		return errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease))
-	}
-	return nil
+	return e.drive(r, step), nil
 }
 
 func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.LeaseTTL} }
@@ -117,6 +112,10 @@ type ResumeOptions struct {
 // Today's code must render the last frame as the code that made it did. Where it does not, the run is blocked with the
 // difference, and resuming with Adopt accepts it.
 func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Run, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.starting.Done()
 	info, err := e.cfg.Store.Run(ctx, id)
 	if err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	if err != nil {
 		return nil, errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(ctx), lease))
 	}
-	return r, e.drive(r, step)
+	return e.drive(r, step), nil
 }
 
 // resume folds the run's frames, compares its plan with today's code, and makes the first step under the new lease.
