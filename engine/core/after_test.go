@@ -133,7 +133,7 @@ func TestFinallyAfterWhatWillNotCome(t *testing.T) {
 	s.stops("b", "c", "e")
 	s.lose("e", true)
 	s.wants("fa", "fd") // b still runs: that is waited for
-	s.done("b", 1)
+	s.lose("b", true)   // stopped, without an outcome
 	s.wants("fa", "fb", "fd")
 	s.all("fa", "fb", "fd")
 	s.wants("f2")
@@ -153,4 +153,15 @@ func TestAfterStaysWithWhatIsRenderedAnew(t *testing.T) {
 	s.wants("s/in")
 	s.done("s/in", 1)
 	s.wants("x")
+}
+
+// TestFinallyThatWaitsWhenTheRunFails for what was still to come: that does not come any more.
+func TestFinallyThatWaitsWhenTheRunFails(t *testing.T) {
+	s := run(t, mount(par(T("a"), seq(T("b"), T("c")), cairn.Try{Finally: mount(par(T("f"), T("g", "c")))}), T("out")))
+	s.wants("a", "b", "f")
+	s.fail("a", "X")
+	s.wants("f", "g")
+	s.all("f", "g")
+	s.lose("b", true)
+	s.failed("X", "a")
 }

@@ -18,9 +18,11 @@
 //
 // # Inside a step
 //
-// Events are applied; the outermost scopes whose reads were touched render again, until nothing is dirty; only then
-// loops ask Until, tries move on and the run may finish; if that touched a read, it renders again, to a
-// fixpoint. Then ready tasks start, as far as the run's limit allows.
+// Events are applied, all of them, and then what follows from each is decided: a frame is folded in that order. The
+// outermost scopes whose reads were touched render again, until nothing is dirty; only then loops ask Until, tries
+// move on and the run may finish; if that touched a read, it renders again, to a fixpoint. Then ready tasks start, as
+// far as the run's limit allows. What may start follows from the state and the tree alone, never from the order in
+// which they came about; wire.go has the rules.
 //
 // # What is not safe
 //

@@ -242,6 +242,18 @@ func TestOuterLoopWaitsForRender(t *testing.T) {
 	s.finished(1)
 }
 
+// TestOuterLoopWaitsForRenderAtOnce: the same in the first step of a run.
+func TestOuterLoopWaitsForRenderAtOnce(t *testing.T) {
+	s := run(t, mount(cairn.Loop{ID: "o", Max: 1, OnMax: cairn.ReturnLast, Body: func(v *cairn.View) cairn.Node {
+		var then cairn.Node
+		if v.Loop("i").Done {
+			then = T("then")
+		}
+		return seq(cairn.Loop{ID: "i", Max: 1, OnMax: cairn.ReturnLast, Body: mount()}, then)
+	}}, T("out")))
+	s.wants("o[0]/then")
+}
+
 // TestNothingStartsInAFinishedIteration though a render adds to it.
 func TestNothingStartsInAFinishedIteration(t *testing.T) {
 	s := run(t, func(v *cairn.View) cairn.Node {

@@ -134,6 +134,108 @@ func TestMaxHoldsForChildrenThatGrow(t *testing.T) {
 	s.finished(1)
 }
 
+// grows is a scope that gets another task when "go" has ended, by itself.
+func grows(id string) cairn.Node {
+	return cairn.Scope{ID: id, Body: func(v *cairn.View) cairn.Node {
+		if _, ok := cairn.Key[int]("go").Get(v); ok {
+			return seq(T("x"), T("y"))
+		}
+		return T("x")
+	}}
+}
+
+func TestChildThatGrowsAgain(t *testing.T) {
+	s := run(t, mount(par(T("go"), max1(grows("s"), seq(T("b1"), T("b2")), T("c"))), T("out")))
+	s.done("s/x", 1)
+	s.wants("b1", "go")
+	s.done("go", 1)
+	s.wants("b1") // s is unfinished again, and the place is taken
+	s.resume(s.def)
+	s.wants("b1")
+	s.done("b1", 1)
+	s.wants("s/y") // it comes before b2: it has begun as well and stands before it
+	s.resume(s.def)
+	s.wants("s/y")
+	s.done("s/y", 1)
+	s.wants("b2")
+	s.all("b2", "c", "out")
+	s.finished(1)
+}
+
+func TestUncappedChildThatGrowsAgain(t *testing.T) {
+	s := run(t, mount(par(T("go"), par(grows("s"), T("b"))), T("out")))
+	s.done("s/x", 1)
+	s.done("go", 1)
+	s.wants("b", "s/y")
+}
+
+// TestPlaceOfAChildThatHasNotBegun goes to one that has, when that grows.
+func TestPlaceOfAChildThatHasNotBegun(t *testing.T) {
+	limit := begin
+	limit.Limit = 1
+	s := startWith(t, flow(mount(par(max1(grows("s"), T("b")), priority(1, T("go", "s"))), T("out"))), limit)
+	s.done("s/x", 1)
+	s.wants("go") // b has the place, and waits for the run's limit
+	s.done("go", 1)
+	s.wants("s/y")
+	s.done("s/y", 1)
+	s.wants("b")
+}
+
+// TestPlaceOfAChildThatShrinks: with the retry it waited for unmounted, it holds its place no longer.
+func TestPlaceOfAChildThatShrinks(t *testing.T) {
+	s := run(t, mount(par(T("go"), T("drop"), max1(grows("s"), cairn.Scope{ID: "b", Body: func(v *cairn.View) cairn.Node {
+		if _, ok := cairn.Key[int]("drop").Get(v); ok {
+			return T("q")
+		}
+		return seq(retry(2, T("r")), T("q"))
+	}})), T("out")))
+	s.done("s/x", 1)
+	s.fail("b/r", "X")
+	s.done("go", 1)
+	s.wants("drop")
+	s.done("drop", 1)
+	s.wants("s/y") // nothing has begun in what b is now; in s something has
+}
+
+// TestTryThatHasLostItsPlace has begun, so its Finally runs all the same when the run is cancelled.
+func TestTryThatHasLostItsPlace(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		s := run(t, mount(par(T("go"), max1(grows("s"), cairn.Try{Body: seq(T("b1"), T("b2")), Finally: mount(T("f"))})), T("out")))
+		s.done("s/x", 1)
+		s.done("go", 1)
+		s.done("b1", 1)
+		s.wants("s/y")
+		if restart {
+			s.resume(s.def)
+		}
+		s.cancel()
+		s.lose("s/y", true)
+		s.wants("f")
+		s.done("f", 1)
+		s.status(core.CancelledRun)
+		if s.starts["b2"] != 0 {
+			t.Fatal("b2 was started")
+		}
+	}
+}
+
+// TestFinallyThatHasLostItsPlace goes on when the run is cancelled.
+func TestFinallyThatHasLostItsPlace(t *testing.T) {
+	s := run(t, mount(par(T("go"), max1(grows("s"), cairn.Try{Body: T("b"), Finally: mount(T("f1"), T("f2"))})), T("out")))
+	s.done("s/x", 1)
+	s.done("b", 1)
+	s.wants("f1", "go")
+	s.done("go", 1)
+	s.done("f1", 1)
+	s.wants("s/y")
+	s.cancel()
+	s.wants("f2")
+	s.lose("s/y", true)
+	s.done("f2", 1)
+	s.status(core.CancelledRun)
+}
+
 func TestSlotIsRefilledAtOnce(t *testing.T) {
 	var kids cairn.Nodes
 	for i := range 20 {

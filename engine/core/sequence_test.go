@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -136,4 +137,32 @@ func TestRunLimit(t *testing.T) {
 	s.wants("a", "c")
 	s.step(s.doneEvent("a", 1), s.doneEvent("c", 1))
 	s.wants("out")
+}
+
+// TestOrderOfWhatIsReady survives renders that drop and rebuild what waits.
+func TestOrderOfWhatIsReady(t *testing.T) {
+	limit := begin
+	limit.Limit = 1
+	s := startWith(t, flow(func(v *cairn.View) cairn.Node {
+		var groups cairn.Nodes
+		n := 0
+		for g := range 4 {
+			var kids cairn.Nodes
+			for range 5 {
+				id := fmt.Sprintf("t%02d", n)
+				n++
+				if _, ok := cairn.Key[int](id).Get(v); !ok || g%2 == 0 {
+					kids = append(kids, T(id))
+				}
+			}
+			groups = append(groups, cairn.Parallel{Children: kids})
+		}
+		return seq(cairn.Parallel{Children: groups}, T("out"))
+	}), limit)
+	for n := range 20 {
+		s.wants(fmt.Sprintf("t%02d", n))
+		s.done(fmt.Sprintf("t%02d", n), 1)
+	}
+	s.done("out", 1)
+	s.finished(1)
 }

@@ -184,6 +184,8 @@ type gen struct {
 	t     *rapid.T
 	n     int
 	bombs bool
+	// triggers are tasks that end at any time and change what has been rendered long ago.
+	triggers []string
 }
 
 // sight is what a node under construction can read and wait for.
@@ -196,7 +198,15 @@ type sight struct {
 
 func randomTree(t *rapid.T, bombs bool) *tree {
 	g := &gen{t: t, bombs: bombs}
-	return g.group(&sight{}, 3)
+	s := &sight{}
+	root := &tree{kind: cairn.KindParallel}
+	for range rapid.IntRange(0, 2).Draw(t, "triggers") {
+		n := &tree{kind: cairn.KindTask, id: g.id("g"), policy: optional(T("")).policy}
+		s.keys, s.deep, root.kids = append(s.keys, n.id), append(s.deep, n.id), append(root.kids, n)
+		g.triggers = append(g.triggers, n.id)
+	}
+	root.kids = append(root.kids, g.group(s, 3))
+	return root
 }
 
 func (g *gen) id(letter string) string { g.n++; return fmt.Sprintf("%s%02d", letter, g.n) }
@@ -266,8 +276,18 @@ func (g *gen) node(s *sight, depth int) *tree {
 	if depth > 0 {
 		kinds = append(kinds, cairn.KindSequence, cairn.KindLoop, cairn.KindLoop, cairn.KindScope, cairn.KindTry, cairn.KindTry, cairn.KindBranch, "when")
 	}
+	if depth > 0 && len(g.triggers) > 0 {
+		kinds = append(kinds, "grows", "grows", "grows")
+	}
 	t := &tree{kind: rapid.SampledFrom(kinds).Draw(g.t, "kind")}
 	switch t.kind {
+	case "grows":
+		t.kind, t.id = cairn.KindScope, g.id("s")
+		in := s.below()
+		more := &tree{kind: "when", cond: &cond{kind: "get", key: rapid.SampledFrom(g.triggers).Draw(g.t, "trigger"), odd: true}}
+		t.kids = []*tree{{kind: cairn.KindSequence, kids: []*tree{g.node(in, 0), more}}}
+		more.kids = []*tree{g.group(in, depth-1)}
+		s.targets = append(s.targets, t.id)
 	case cairn.KindTask:
 		t.id = g.id("t")
 		t.policy.Optional = g.flip("optional", 6)

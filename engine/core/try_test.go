@@ -313,3 +313,27 @@ func TestNothingStartsInABodyThatIsOver(t *testing.T) {
 	s.done("out", 1)
 	s.finished(1)
 }
+
+// TestFailureWhereAllIsClosed stays with its task: a Try without a Finally has nothing to do about it.
+func TestFailureWhereAllIsClosed(t *testing.T) {
+	s := run(t, mount(par(T("a"), cairn.Try{Body: seq(T("b"), T("c"))}), T("out")))
+	s.step(s.failEvent("a", "X"), s.failEvent("b", "Y"))
+	s.failed("X", "a")
+	if st := s.m.State().Tries["#try"]; st != nil {
+		t.Fatalf("the Try is left behind as %+v", st)
+	}
+}
+
+// TestInnerTryEndsBeforeTheOuterGoesOn though both have waited for the same attempt.
+func TestInnerTryEndsBeforeTheOuterGoesOn(t *testing.T) {
+	s := run(t, mount(cairn.Try{ID: "outer", Body: par(T("a"), cairn.Try{ID: "inner", Body: T("b"), Catch: catch("c")}), Catch: catch("d")}, T("out")))
+	s.fail("b", "X")
+	s.wants("a", "c")
+	s.fail("a", "Y")
+	s.stops("c")
+	s.lose("c", true)
+	s.wants("d")
+	if st := s.m.State().Tries["#inner"]; st.Phase != core.PhaseDone {
+		t.Fatalf("the inner Try is left behind as %+v", st)
+	}
+}
