@@ -121,13 +121,16 @@ func (b *builder) parallel(n *node, spec cairn.Spec) []string {
 	return []string{join(exits)}
 }
 
+// joinPrefix begins the names of joins. No path begins so: '[' is not for names.
+const joinPrefix = "["
+
 // join names the meeting point of several nodes by what meets there, so that what follows has one edge and not a
 // thousand, whoever groups them.
 func join(exits []string) string {
 	sorted := slices.Clone(exits)
 	slices.Sort(sorted)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(sorted), "\n")))
-	return "&" + hex.EncodeToString(sum[:6])
+	return joinPrefix + hex.EncodeToString(sum[:6])
 }
 
 func (b *builder) branch(n *node, spec cairn.Spec) []string {

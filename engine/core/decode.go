@@ -58,6 +58,8 @@ func (s *scanner) frame(f *Frame) {
 			f.Structure = s.text()
 		case "input":
 			f.Input = s.text()
+		case "policy":
+			f.Policy = s.text()
 		case "plan":
 			s.delta(&f.Plan)
 		default:
@@ -110,6 +112,14 @@ func (s *scanner) event(e *Event) {
 			e.Attempt = int(s.number())
 		case "o":
 			e.Output = s.value()
+		case "name":
+			e.Name = s.text()
+		case "in":
+			e.Payload = s.value()
+		case "limit":
+			e.Limit = int(s.number())
+		case "grace":
+			e.Grace = s.number()
 		case "usage":
 			s.reflect(&e.Usage)
 		case "art":

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
 )
 
@@ -45,4 +46,19 @@ func normal(f core.Frame) any {
 		return err.Error()
 	}
 	return out
+}
+
+// The frames that a resume reads by the thousand must not fall back to reflection, the first and largest one included.
+func TestOrdinaryFramesAreScanned(t *testing.T) {
+	s := start(t, flow(func(v *cairn.View) cairn.Node {
+		return seq(T("a"), par(T("b"), T("c")), cairn.Loop{ID: "l", Until: func(*cairn.View) bool { return true }, Body: func(*cairn.View) cairn.Node { return T("d") }}, T("out"))
+	}))
+	for _, path := range []string{"a", "b", "c", "l[0]/d", "out"} {
+		s.done(path, 1)
+	}
+	for _, body := range s.bodies[:len(s.bodies)-1] { // the last one ends the run
+		if allocs := testing.AllocsPerRun(10, func() { _, _ = core.Decode(body) }); allocs > 50 {
+			t.Errorf("%v allocations for %s", allocs, body)
+		}
+	}
 }

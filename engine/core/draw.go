@@ -169,7 +169,7 @@ func (p *picture) after(v *vertex) string {
 			for _, member := range members {
 				names = append(names, p.short(member))
 			}
-		case strings.HasPrefix(after, "&"):
+		case strings.HasPrefix(after, joinPrefix):
 			names = append(names, "several")
 		default:
 			names = append(names, p.short(after))
@@ -179,7 +179,7 @@ func (p *picture) after(v *vertex) string {
 }
 
 func (p *picture) short(path string) string {
-	if strings.HasPrefix(path, "&") {
+	if strings.HasPrefix(path, joinPrefix) {
 		return "several"
 	}
 	scope, name := placeOf(path)

@@ -35,7 +35,7 @@ func TestJoinHasOneEdge(t *testing.T) {
 	joins := map[string]bool{}
 	for _, l := range s.m.Plan() {
 		if l.Path == "d" || l.Path == "e" {
-			if len(l.After) != 1 || !strings.HasPrefix(l.After[0], "&") {
+			if len(l.After) != 1 || !strings.HasPrefix(l.After[0], "[") {
 				t.Fatalf("%s comes after %v, not after one join", l.Path, l.After)
 			}
 			joins[l.After[0]] = true

@@ -82,7 +82,7 @@ func (p *picture) holder(scope string) (v *vertex, rest string) {
 
 // edge adds what a line comes after: a node, a part of a try, or a join with all that leads to it.
 func (p *picture) edge(after, to string) {
-	if strings.HasPrefix(after, "&") {
+	if strings.HasPrefix(after, joinPrefix) {
 		if !slices.Contains(p.joins, after) {
 			p.joins = append(p.joins, after)
 			for _, member := range p.Joins[after] {

@@ -108,32 +108,32 @@ func (s settings) long() (time.Duration, string, error) {
 // resume lets a process finish all tasks but the last, kills it there, and measures a new one from its start to the
 // moment the last task starts again.
 func (s settings) resume(tasks int) (time.Duration, string, error) {
-	first := s.command("start", tasks+1)
-	if err := untilLast(first); err != nil {
+	if _, err := untilLast(s.command("start", tasks+1)); err != nil {
 		return 0, "", err
 	}
-	began := time.Now()
-	second := s.command("resume", tasks+1)
-	err := untilLast(second)
-	return time.Since(began), "from exec; includes the kill and reaping of the second process", err
+	took, err := untilLast(s.command("resume", tasks+1))
+	return took, "from exec", err
 }
 
-// untilLast starts a process, waits until it says that it is at the last task, and kills it.
-func untilLast(cmd *exec.Cmd) error {
+// untilLast starts a process, waits until it says that it is at the last task, and kills it. The time is from the
+// start to the word.
+func untilLast(cmd *exec.Cmd) (took time.Duration, err error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
+	began := time.Now()
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
+	took = time.Since(began)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if err != nil || !strings.HasPrefix(line, "at the last task") {
-		return fmt.Errorf("it said %q: %w", line, err)
+		return 0, fmt.Errorf("it said %q: %w", line, err)
 	}
-	return nil
+	return took, nil
 }
 
 // peak is the most memory this process has had resident, in KiB; 0 where the system does not tell.
