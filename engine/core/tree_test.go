@@ -316,9 +316,7 @@ func (g *gen) node(s *sight, depth int) *tree {
 		if g.flip("until", 2) {
 			t.until = g.cond(&sight{keys: in.keys, deep: in.deep, loops: in.loops})
 		}
-		for _, key := range in.deep {
-			s.deep = append(s.deep, key)
-		}
+		s.deep = append(s.deep, in.deep...)
 		s.loops, s.targets = append(s.loops, t.id), append(s.targets, t.id)
 	case cairn.KindTry:
 		t.id, t.bomb = g.id("y"), g.bombs && g.flip("bomb", 2)
