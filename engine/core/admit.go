@@ -81,7 +81,7 @@ func (m *Machine) input(n *node) (input json.RawMessage, reads []string) {
 		err = fmt.Errorf("it is not JSON")
 	}
 	if err != nil {
-		panic(&cairn.Error{Code: cairn.CodeOf(err, cairn.RenderPanicked), Path: n.path, Message: "the prompt or input can't be made", Err: err})
+		panic(&cairn.Error{Code: cairn.CodeOf(err, cairn.PromptFailed), Path: n.path, Message: "the prompt or input can't be made", Err: err})
 	}
 	slices.Sort(hits)
 	return input, slices.Compact(hits)

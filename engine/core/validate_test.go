@@ -114,7 +114,7 @@ func TestInputThatIsNotJSON(t *testing.T) {
 	n := T("out")
 	n.input = func(*cairn.View) string { panic("no prompt") }
 	run(t, mount(n)).blocked(cairn.RenderPanicked, "no prompt")
-	run(t, mount(badInput{T("out")})).blocked(cairn.RenderPanicked, "out", "not JSON")
+	run(t, mount(badInput{T("out")})).blocked(cairn.PromptFailed, "out", "not JSON")
 }
 
 // badInput is a task whose input is no JSON.

@@ -46,6 +46,8 @@
 //   - Slow work in the function given to Frames: while it runs the WAL can't be reset and grows. Calling the store's
 //     other methods from it is fine.
 //   - Import of very long runs while others are driven: it is one transaction, and everyone waits for it.
+//   - A process that is stopped (SIGSTOP, a debugger) in the middle of a write transaction: it holds the file's write lock, and
+//     all other processes wait until it goes on or dies. A killed one holds nothing.
 //   - Large effects: each attempt to deliver one writes it again.
 //   - A status that is terminal is final for this store; unread inbox items of the run are dropped with it.
 //   - Strings are kept byte by byte, except those inside of an inbox event or a failure, which are JSON: there, bytes
