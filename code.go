@@ -9,6 +9,7 @@ import (
 // asks for it. Codes of other packages and of users are constants of this type.
 type Code string
 
+// Error is the code itself.
 func (c Code) Error() string { return string(c) }
 
 // Codes lists what a Try catches.
@@ -79,6 +80,7 @@ type Error struct {
 	Err error
 }
 
+// Error is one line: code, run, path, what is wrong, and what to do next.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(string(e.Code))
@@ -102,6 +104,7 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Coder is an error that carries a code: *Error, *Failure, a Code itself, and the errors of adapters.

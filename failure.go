@@ -27,6 +27,7 @@ type Failure struct {
 	Cause *Failure `json:"cause,omitempty"`
 }
 
+// Error is one line: code, path, what is wrong.
 func (f *Failure) Error() string {
 	s := string(f.Code)
 	if f.Path != "" {
@@ -44,6 +45,7 @@ func (f *Failure) Is(target error) bool {
 	return ok && code == f.Code
 }
 
+// Unwrap returns the failure this one replaced.
 func (f *Failure) Unwrap() error {
 	if f.Cause == nil {
 		return nil

@@ -100,9 +100,9 @@ type Status string
 const (
 	// Pending is everything that has no outcome yet, running included: a View sees committed outcomes only.
 	Pending Status = ""
-	Done    Status = "done"
-	Failed  Status = "failed"
-	Skipped Status = "skipped"
+	Done    Status = "done"    // it has a value
+	Failed  Status = "failed"  // no attempt is left
+	Skipped Status = "skipped" // its SkipIf, or a budget, said so
 	// Stopped: cancelled because what is around it failed or was cancelled.
 	Stopped Status = "cancelled"
 )

@@ -19,6 +19,7 @@ func (ns Nodes) Lower() Spec { return Spec{Kind: KindSequence, Children: ns} }
 // Sequence runs its children in order: each starts when the one before has finished.
 type Sequence struct{ Children Nodes }
 
+// Lower says what a Sequence is.
 func (s Sequence) Lower() Spec { return Spec{Kind: KindSequence, Children: s.Children} }
 
 // Parallel runs its children side by side and is finished when all are. An empty Parallel passes its
@@ -30,6 +31,7 @@ type Parallel struct {
 	Children Nodes
 }
 
+// Lower says what a Parallel is.
 func (p Parallel) Lower() Spec {
 	return Spec{Kind: KindParallel, Children: p.Children, Parallel: &ParallelSpec{Max: p.Max}}
 }
@@ -40,6 +42,7 @@ type Branch struct {
 	Then, Else Node
 }
 
+// Lower says what a Branch is.
 func (b Branch) Lower() Spec {
 	return Spec{Kind: KindBranch, Branch: &BranchSpec{If: b.If, Then: b.Then, Else: b.Else}}
 }
@@ -51,6 +54,7 @@ type Scope struct {
 	Body func(v *View) Node
 }
 
+// Lower says what a Scope is.
 func (s Scope) Lower() Spec { return Spec{Kind: KindScope, ID: s.ID, Body: s.Body} }
 
 // ForEach makes one Scope per item, named by key, never by index: an item keeps its results when others
@@ -92,6 +96,7 @@ type Loop struct {
 	Body  func(v *View) Node
 }
 
+// Lower says what a Loop is.
 func (l Loop) Lower() Spec {
 	return Spec{Kind: KindLoop, ID: l.ID, Body: l.Body, Loop: &LoopSpec{Max: l.Max, OnMax: l.OnMax, Until: l.Until}}
 }
@@ -114,6 +119,7 @@ type Try struct {
 	Finally func(v *View) Node
 }
 
+// Lower says what a Try is.
 func (t Try) Lower() Spec {
 	return Spec{Kind: KindTry, ID: t.ID, Children: Nodes{t.Body}, Try: &TrySpec{Only: slices.Clone(t.Only), Catch: t.Catch, Finally: t.Finally}}
 }

@@ -10,13 +10,13 @@ import (
 type Kind string
 
 const (
-	KindTask     Kind = "task"
-	KindSequence Kind = "sequence"
-	KindParallel Kind = "parallel"
-	KindBranch   Kind = "branch"
-	KindLoop     Kind = "loop"
-	KindScope    Kind = "scope"
-	KindTry      Kind = "try"
+	KindTask     Kind = "task"     // what package task makes
+	KindSequence Kind = "sequence" // Sequence, Nodes
+	KindParallel Kind = "parallel" // Parallel
+	KindBranch   Kind = "branch"   // Branch
+	KindLoop     Kind = "loop"     // Loop
+	KindScope    Kind = "scope"    // Scope, ForEach
+	KindTry      Kind = "try"      // Try
 )
 
 // Spec is a node as data. Exactly the part that its Kind names is set; Children and Body build what is below.

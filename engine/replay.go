@@ -30,6 +30,7 @@ type ReplayDivergence struct {
 	What, Diff string
 }
 
+// String is the divergence as people read it, over several lines.
 func (d *ReplayDivergence) String() string {
 	return fmt.Sprintf("frame %d (%s): %s\n%s", d.Frame, d.Cause, d.What, d.Diff)
 }

@@ -17,8 +17,9 @@ const (
 	// CodeAdopted is a resume that accepts today's structure as the run's own.
 	CodeAdopted EventKind = "adopted"
 
+	// TaskDone and TaskFailed end an attempt with a value, or with a failure.
 	TaskDone   EventKind = "done"
-	TaskFailed EventKind = "failed"
+	TaskFailed EventKind = "failed" // see TaskDone
 	// TaskLost says that an attempt ended without an outcome because its process stopped. Graceful ones, stopped by
 	// SIGTERM and waited for, do not count as losses.
 	TaskLost EventKind = "lost"
@@ -26,14 +27,14 @@ const (
 	// TimerFired wakes what waits for a moment; the core checks the moment itself.
 	TimerFired EventKind = "timer"
 
-	CancelAsked EventKind = "cancel"
-	PauseAsked  EventKind = "pause"
-	Unpaused    EventKind = "unpause"
+	CancelAsked EventKind = "cancel"  // somebody wants the run cancelled
+	PauseAsked  EventKind = "pause"   // somebody wants nothing more to start
+	Unpaused    EventKind = "unpause" // somebody wants a paused run to go on
 
 	// SignalReceived, ApprovalDecided and ChildDone wake durable waits.
 	SignalReceived  EventKind = "signal"
-	ApprovalDecided EventKind = "approval"
-	ChildDone       EventKind = "child"
+	ApprovalDecided EventKind = "approval" // see SignalReceived
+	ChildDone       EventKind = "child"    // see SignalReceived
 )
 
 // Event is something that happened outside of the core, in the order in which the owner of the run learnt of it. The
@@ -67,22 +68,22 @@ type Event struct {
 type CommandKind string
 
 const (
-	StartTask  CommandKind = "start-task"
-	CancelTask CommandKind = "cancel-task"
-	SetTimer   CommandKind = "set-timer"
-	ClearTimer CommandKind = "clear-timer"
+	StartTask  CommandKind = "start-task"  // make the attempt in Start
+	CancelTask CommandKind = "cancel-task" // tell the path's attempt to stop
+	SetTimer   CommandKind = "set-timer"   // bring TimerFired for the path at At
+	ClearTimer CommandKind = "clear-timer" // forget the path's timer
 
-	StartChild    CommandKind = "start-child"
-	CancelChild   CommandKind = "cancel-child"
-	Publish       CommandKind = "publish"
-	ContinueAsNew CommandKind = "continue-as-new"
+	StartChild    CommandKind = "start-child"     // start a child run
+	CancelChild   CommandKind = "cancel-child"    // ask a child run to cancel
+	Publish       CommandKind = "publish"         // send a signal to another run
+	ContinueAsNew CommandKind = "continue-as-new" // let a successor go on
 
 	// Complete, Fail and Cancel end the run; Block and Pause let it rest.
 	Complete CommandKind = "complete"
-	Fail     CommandKind = "fail"
-	Cancel   CommandKind = "cancel"
-	Block    CommandKind = "block"
-	Pause    CommandKind = "pause"
+	Fail     CommandKind = "fail"   // see Complete
+	Cancel   CommandKind = "cancel" // see Complete
+	Block    CommandKind = "block"  // see Complete
+	Pause    CommandKind = "pause"  // see Complete
 )
 
 // Command is something for the owner of the run to do once the frame that decided it is durable.

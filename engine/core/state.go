@@ -15,11 +15,11 @@ import (
 type Status string
 
 const (
-	Running  Status = "running"
-	Paused   Status = "paused"
-	Blocked  Status = "blocked"
-	Finished Status = "finished"
-	Failed   Status = "failed"
+	Running  Status = "running"  // driven, or waiting to be
+	Paused   Status = "paused"   // asked to start nothing more, until it is resumed
+	Blocked  Status = "blocked"  // the workflow's code can't be rendered; State.Block says why
+	Finished Status = "finished" // everything is done, and there is a result
+	Failed   Status = "failed"   // State.Failure reached the root
 	// CancelledRun: asked to cancel, and all has settled.
 	CancelledRun Status = "cancelled"
 	// Continued: a successor goes on.
@@ -104,13 +104,13 @@ type Task struct {
 type TaskStatus string
 
 const (
-	TaskRunning TaskStatus = "running"
+	TaskRunning TaskStatus = "running" // an attempt is being made
 	// TaskWaiting: another attempt follows.
 	TaskWaiting   TaskStatus = "waiting"
-	TaskFinished  TaskStatus = "done"
-	TaskGaveUp    TaskStatus = "failed"
-	TaskSkipped   TaskStatus = "skipped"
-	TaskCancelled TaskStatus = "cancelled"
+	TaskFinished  TaskStatus = "done"      // it has a value
+	TaskGaveUp    TaskStatus = "failed"    // no attempt is left
+	TaskSkipped   TaskStatus = "skipped"   // its SkipIf said so
+	TaskCancelled TaskStatus = "cancelled" // its attempt was told to stop, and has
 )
 
 // Ended says that the task has an outcome that a View can see. A cancelled task has one and may still start again, if it is mounted anew.
@@ -132,10 +132,10 @@ type Loop struct {
 type Phase string
 
 const (
-	PhaseBody    Phase = ""
-	PhaseCatch   Phase = "catch"
-	PhaseFinally Phase = "finally"
-	PhaseDone    Phase = "done"
+	PhaseBody    Phase = ""        // the zero value: what the Try is for
+	PhaseCatch   Phase = "catch"   // a failure was caught
+	PhaseFinally Phase = "finally" // the way out
+	PhaseDone    Phase = "done"    // over; what is pending has gone outward
 )
 
 // Try is where a Try stands. One that is in its body and has met no failure has no entry.

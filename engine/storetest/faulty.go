@@ -77,66 +77,82 @@ func (f *FaultyStore) do(call func() error) error {
 	return err
 }
 
+// Run is Run of the store inside, or the fault.
 func (f *FaultyStore) Run(ctx context.Context, id string) (engine.RunInfo, error) {
 	return one(f, func() (engine.RunInfo, error) { return f.inner.Run(ctx, id) })
 }
 
+// Runs is Runs of the store inside, or the fault.
 func (f *FaultyStore) Runs(ctx context.Context, q engine.Query) ([]engine.RunInfo, error) {
 	return one(f, func() ([]engine.RunInfo, error) { return f.inner.Runs(ctx, q) })
 }
 
+// Claim is Claim of the store inside, or the fault.
 func (f *FaultyStore) Claim(ctx context.Context, run string, claim engine.Claim) (engine.Lease, error) {
 	return one(f, func() (engine.Lease, error) { return f.inner.Claim(ctx, run, claim) })
 }
 
+// Renew is Renew of the store inside, or the fault.
 func (f *FaultyStore) Renew(ctx context.Context, leases []engine.Lease, ttl time.Duration) ([]string, error) {
 	return one(f, func() ([]string, error) { return f.inner.Renew(ctx, leases, ttl) })
 }
 
+// Release is Release of the store inside, or the fault.
 func (f *FaultyStore) Release(ctx context.Context, lease engine.Lease) error {
 	return f.do(func() error { return f.inner.Release(ctx, lease) })
 }
 
+// Create is Create of the store inside, or the fault.
 func (f *FaultyStore) Create(ctx context.Context, run engine.NewRun, first engine.Commit, claim engine.Claim) (engine.Lease, error) {
 	return one(f, func() (engine.Lease, error) { return f.inner.Create(ctx, run, first, claim) })
 }
 
+// Commit is Commit of the store inside, or the fault.
 func (f *FaultyStore) Commit(ctx context.Context, lease engine.Lease, c engine.Commit) error {
 	return f.do(func() error { return f.inner.Commit(ctx, lease, c) })
 }
 
+// Frames is Frames of the store inside, or the fault.
 func (f *FaultyStore) Frames(ctx context.Context, run string, n int64, fn func(n int64, body []byte) error) error {
 	return f.do(func() error { return f.inner.Frames(ctx, run, n, fn) })
 }
 
+// Import is Import of the store inside, or the fault.
 func (f *FaultyStore) Import(ctx context.Context, run engine.NewRun, frames []engine.Commit, entries []engine.Entry) error {
 	return f.do(func() error { return f.inner.Import(ctx, run, frames, entries) })
 }
 
+// Append is Append of the store inside, or the fault.
 func (f *FaultyStore) Append(ctx context.Context, run string, item engine.Item) (int64, error) {
 	return one(f, func() (int64, error) { return f.inner.Append(ctx, run, item) })
 }
 
+// Unread is Unread of the store inside, or the fault.
 func (f *FaultyStore) Unread(ctx context.Context, owner string) ([]engine.Item, error) {
 	return one(f, func() ([]engine.Item, error) { return f.inner.Unread(ctx, owner) })
 }
 
+// Record is Record of the store inside, or the fault.
 func (f *FaultyStore) Record(ctx context.Context, lease engine.Lease, e engine.Entry) error {
 	return f.do(func() error { return f.inner.Record(ctx, lease, e) })
 }
 
+// Entries is Entries of the store inside, or the fault.
 func (f *FaultyStore) Entries(ctx context.Context, run, path string) ([]engine.Entry, error) {
 	return one(f, func() ([]engine.Entry, error) { return f.inner.Entries(ctx, run, path) })
 }
 
+// Due is Due of the store inside, or the fault.
 func (f *FaultyStore) Due(ctx context.Context, hold time.Duration, limit int) ([]engine.Delivery, error) {
 	return one(f, func() ([]engine.Delivery, error) { return f.inner.Due(ctx, hold, limit) })
 }
 
+// Delivered is Delivered of the store inside, or the fault.
 func (f *FaultyStore) Delivered(ctx context.Context, id string) error {
 	return f.do(func() error { return f.inner.Delivered(ctx, id) })
 }
 
+// Postpone is Postpone of the store inside, or the fault.
 func (f *FaultyStore) Postpone(ctx context.Context, id string, wait time.Duration, why string) error {
 	return f.do(func() error { return f.inner.Postpone(ctx, id, wait, why) })
 }

@@ -19,10 +19,12 @@ type EncodeError struct {
 	Err  error
 }
 
+// Error is one line that says what is wrong where.
 func (e *EncodeError) Error() string {
 	return fmt.Sprintf("encode %s: %s", e.Type, strings.TrimPrefix(e.Err.Error(), "json: "))
 }
 
+// Unwrap returns the cause.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
 // A DecodeError says that JSON text does not fit, and where.
@@ -31,6 +33,7 @@ type DecodeError struct {
 	Err  error
 }
 
+// Error is one line that says what is wrong where.
 func (e *DecodeError) Error() string {
 	msg := strings.TrimPrefix(e.Err.Error(), "json: ")
 	var mismatch *json.UnmarshalTypeError
@@ -43,6 +46,7 @@ func (e *DecodeError) Error() string {
 	return "decode: " + msg
 }
 
+// Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // Encode returns v as JSON: the same bytes for the same value, no HTML escaping, no trailing newline.

@@ -35,6 +35,7 @@ type Problem struct {
 	Reason string
 }
 
+// Error is one line that says what is wrong where.
 func (e *TypeError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "JSON cannot carry %s", e.Type)

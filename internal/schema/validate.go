@@ -23,6 +23,7 @@ type Violation struct {
 	Rule string // as in the tag, "required" or "min=3"
 }
 
+// Error is one line that says what is wrong where.
 func (e *ValidationError) Error() string {
 	parts := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
@@ -38,6 +39,7 @@ type TagError struct {
 	Reason string
 }
 
+// Error is one line that says what is wrong where.
 func (e *TagError) Error() string { return fmt.Sprintf("validate tags of %s: %s", e.Type, e.Reason) }
 
 // Validate checks the `validate` tags of a struct, of what a pointer points to, and of each element of a
