@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 )
@@ -60,34 +59,19 @@ cancel nightly --reason "wrong directory" --wait 5m`,
 
 // cancelled waits until a run that was asked to cancel has ended, and drives it when nobody else does.
 func (s *session) cancelled(ctx context.Context, id string, patience time.Duration) (engine.Outcome, error) {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	tick := time.NewTicker(askPause)
-	defer tick.Stop()
-	for {
-		info, err := s.store.Run(ctx, id)
-		if err != nil {
-			return engine.Outcome{}, err
-		}
+	return s.until(ctx, id, patience, "cancel", func(info engine.RunInfo) (engine.Outcome, bool, error) {
 		if info.Status.Terminal() {
-			return outcomeOf(info), nil
+			return outcomeOf(info), true, nil
 		}
-		if !driven(info) {
-			outcome, err := s.goOn(ctx, id, engine.ResumeOptions{})
-			if !errors.Is(err, engine.LeaseHeld) && !errors.Is(err, engine.RunEnded) {
-				return outcome, err
-			}
+		if driven(info) {
+			return engine.Outcome{}, false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return engine.Outcome{}, ctx.Err()
-		case <-late.C:
-			return engine.Outcome{}, &cairn.Error{Code: StillRunning, Run: id,
-				Message: fmt.Sprintf("it was asked to cancel, and process %d still drives it after %s", info.Owner.PID, patience),
-				Next:    "wait for it with " + s.hint("events", quote(id), "--follow")}
-		case <-tick.C:
+		outcome, err := s.goOn(ctx, id, engine.ResumeOptions{})
+		if errors.Is(err, engine.LeaseHeld) || errors.Is(err, engine.RunEnded) {
+			return engine.Outcome{}, false, nil
 		}
-	}
+		return outcome, true, err
+	})
 }
 
 func outcomeOf(info engine.RunInfo) engine.Outcome {

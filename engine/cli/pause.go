@@ -53,6 +53,14 @@ with code 3. Go on with resume.`,
 
 // rested waits until nobody drives a run any more.
 func (s *session) rested(ctx context.Context, id string, patience time.Duration) (engine.Outcome, error) {
+	return s.until(ctx, id, patience, "pause", func(info engine.RunInfo) (engine.Outcome, bool, error) {
+		return outcomeOf(info), info.Status != core.Running && info.Owner.Token == "" || !driven(info), nil
+	})
+}
+
+// until asks the catalog about a run until met says that it is as it should be, or patience is over.
+func (s *session) until(ctx context.Context, id string, patience time.Duration, asked string,
+	met func(engine.RunInfo) (engine.Outcome, bool, error)) (engine.Outcome, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	tick := time.NewTicker(askPause)
@@ -62,16 +70,16 @@ func (s *session) rested(ctx context.Context, id string, patience time.Duration)
 		if err != nil {
 			return engine.Outcome{}, err
 		}
-		if info.Status != core.Running && info.Owner.Token == "" || !driven(info) {
-			return outcomeOf(info), nil
+		if outcome, ok, err := met(info); ok || err != nil {
+			return outcome, err
 		}
 		select {
 		case <-ctx.Done():
 			return engine.Outcome{}, ctx.Err()
 		case <-late.C:
 			return engine.Outcome{}, &cairn.Error{Code: StillRunning, Run: id,
-				Message: fmt.Sprintf("it was asked to pause, and is still busy after %s", patience),
-				Next:    "what runs has to end first: see " + s.hint("inspect", quote(id))}
+				Message: fmt.Sprintf("it was asked to %s, and process %d still drives it after %s", asked, info.Owner.PID, patience),
+				Next:    "watch it with " + s.hint("events", quote(id), "--follow")}
 		case <-tick.C:
 		}
 	}
