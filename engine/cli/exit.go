@@ -47,7 +47,7 @@ var refusals = []error{
 	BadUsage, NoDatabase, NotRunning, NoSuchFile,
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
 	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld,
-	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.NoFixpoint,
+	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,
 	dbfile.ErrCannotOpen, dbfile.ErrNotOurs, dbfile.ErrNewerSchema,
 }
 
