@@ -73,6 +73,12 @@ type TaskSpec struct {
 	// Input makes the prompt or input, once, when the first attempt starts; it is stored, and later
 	// attempts get the same bytes. Nil is no input.
 	Input func(v *View) (json.RawMessage, error)
+	// Identity says what does the work, as far as a stored output depends on it: an agent's model and configuration, a
+	// function's version. Anonymous is an agent that does not tell.
+	Identity  string
+	Anonymous bool
+	// Check says why a stored output is none of today's type. Nil takes everything.
+	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.
 	Run Run
 }
@@ -89,13 +95,19 @@ type Policy struct {
 	Optional bool `json:"optional,omitempty"`
 	// Priority decides between tasks that are ready at once: higher first, then tree order.
 	Priority int `json:"priority,omitempty"`
+	// SideEffect marks work that changes the world: its output alone is not what it is for.
+	SideEffect bool `json:"sideEffect,omitempty"`
+	// NoCache keeps the task's output from being taken from stored ones, and from being stored: something whose content
+	// changes, as an active memory bank, has a part in it.
+	NoCache bool `json:"noCache,omitempty"`
 	// Config is what other features attached with With, by feature.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
 }
 
 // IsZero says that everything is as by default.
 func (p Policy) IsZero() bool {
-	return p.Retry == RetryPolicy{} && p.Timeout == 0 && p.AttemptTimeout == 0 && p.Heartbeat == 0 && !p.Optional && p.Priority == 0 && len(p.Config) == 0
+	return p.Retry == RetryPolicy{} && p.Timeout == 0 && p.AttemptTimeout == 0 && p.Heartbeat == 0 && !p.Optional && p.Priority == 0 &&
+		!p.SideEffect && !p.NoCache && len(p.Config) == 0
 }
 
 // Defaults of RetryPolicy.
@@ -125,6 +137,13 @@ type Run func(ctx context.Context, call *Call) (Result, error)
 type Attachment interface {
 	// Attach returns the feature's name and its configuration as JSON-encodable data.
 	Attach() (feature string, config any)
+}
+
+// Checker is an Attachment that can be wrong, by itself or on the task it is attached to. What it finds is a mistake of
+// the tree.
+type Checker interface {
+	Attachment
+	Check(t *TaskSpec) error
 }
 
 // With lists the attachments of a task; nil entries are skipped.

@@ -21,6 +21,25 @@ type Agent interface {
 	Run(ctx context.Context, req Request) (Response, error)
 }
 
+// Identifier is an Agent that says what it is: the model, and all of its configuration that its answers depend on. Equal
+// identities may answer for one another from a cache, in other processes too, so a random id is none. A secret is
+// no part of it.
+type Identifier interface{ Identity() string }
+
+// identity is what does a task's work: the agent, if there is one, and the task's version.
+func identity(agent Agent, version string) (id string, anonymous bool) {
+	switch who, ok := agent.(Identifier); {
+	case agent == nil || isNil(agent):
+		return version, false
+	case !ok:
+		return version, version == ""
+	case version == "":
+		return who.Identity(), false
+	default:
+		return who.Identity() + "\n" + version, false
+	}
+}
+
 // Request is what an agent is asked.
 type Request struct {
 	Prompt string

@@ -19,6 +19,15 @@ func encodeOutput(out any, permanent bool) (json.RawMessage, error) {
 	return raw, validateOutput(out, permanent)
 }
 
+// checkStored says why a stored output is no T that could be put out today.
+func checkStored[T any](raw json.RawMessage) error {
+	var out T
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return invalidOutput(err, true)
+	}
+	return validateOutput(out, true)
+}
+
 func validateOutput(out any, permanent bool) error {
 	err := schema.Validate(out)
 	if err == nil {

@@ -46,6 +46,11 @@ type Task[T any] struct {
 	Optional bool
 	// Priority decides between tasks that are ready at once: higher first, then tree order.
 	Priority int
+	// Version says what the body means, for stored outputs of a cache: raise it when a function does something else than
+	// before, or gives other results. An agent says so itself, if it is an Identifier.
+	Version string
+	// SideEffect marks a body that changes the world, beyond what it emits: it is never replaced by a stored output.
+	SideEffect bool
 	// With attaches configuration of other features, at most one of each.
 	With cairn.With
 }
@@ -58,7 +63,7 @@ func (t Task[T]) Lower() cairn.Spec {
 	spec := &cairn.TaskSpec{SkipIf: t.SkipIf}
 	spec.Policy = cairn.Policy{
 		Retry: t.Retry, Timeout: t.Timeout, AttemptTimeout: t.AttemptTimeout, Heartbeat: t.Heartbeat,
-		Optional: t.Optional, Priority: t.Priority,
+		Optional: t.Optional, Priority: t.Priority, SideEffect: t.SideEffect,
 	}
 	var wrong mistakes
 	if s, err := schema.Of(reflect.TypeFor[T]()); err != nil {
@@ -68,7 +73,11 @@ func (t Task[T]) Lower() cairn.Spec {
 	}
 	t.lowerBody(spec, &wrong)
 	spec.After = lowerAfter(string(t.ID), t.After, &wrong)
-	spec.Policy.Config = lowerWith(t.With, &wrong)
+	if len(t.With) > 0 { // a closure for the few who store outputs
+		spec.Check = checkStored[T]
+	}
+	spec.Identity, spec.Anonymous = identity(t.Agent, t.Version)
+	spec.Policy.Config = lowerWith(t.With, spec, &wrong)
 	checkPolicy(&spec.Policy, &wrong)
 	if spec.Run == nil {
 		spec.Run = runNothing // a node without Run would be reported a second time
@@ -192,7 +201,7 @@ func lowerAfter(id string, keys cairn.Keys, wrong *mistakes) []string {
 	return names
 }
 
-func lowerWith(with cairn.With, wrong *mistakes) map[string]json.RawMessage {
+func lowerWith(with cairn.With, spec *cairn.TaskSpec, wrong *mistakes) map[string]json.RawMessage {
 	var configs map[string]json.RawMessage
 	for i, attachment := range with {
 		if isNil(attachment) {
@@ -210,6 +219,11 @@ func lowerWith(with cairn.With, wrong *mistakes) map[string]json.RawMessage {
 		raw, err := schema.Encode(config)
 		if err != nil {
 			wrong.add("With[%d]: %s: %w", i, feature, err)
+		}
+		if checker, ok := attachment.(cairn.Checker); ok {
+			if err := checker.Check(spec); err != nil {
+				wrong.add("With[%d]: %s: %w", i, feature, err)
+			}
 		}
 		if configs == nil {
 			configs = make(map[string]json.RawMessage, len(with))
