@@ -70,7 +70,8 @@ func (m *Machine) start(n *node, t *Task) {
 	m.bump(n, 1)
 	st := m.state.Tasks[n.path]
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
-		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Run: n.task.Run}})
+		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Run: n.task.Run,
+		Schema: n.task.SchemaHash, Identity: n.task.Identity, Check: n.task.Check}})
 }
 
 // input makes a task's frozen input, and tells what it read.

@@ -60,7 +60,7 @@ func (s *State) attempt(e *Event) error {
 	switch {
 	case e.Kind == TaskDone && t.Stopping != Unmounted:
 		s.end(e.Path, t, TaskFinished)
-		t.Output, t.Artifacts, t.Frame, t.Failure = e.Output, e.Artifacts, s.Frame, nil
+		t.Output, t.Artifacts, t.Frame, t.Failure, t.Cached = e.Output, e.Artifacts, s.Frame, nil, e.Cached
 		s.index(e.Path, t)
 	case t.Stopping != "":
 		s.reset(e.Path, t)
@@ -224,9 +224,9 @@ func normal(e Event) Event {
 		}
 	}
 	if e.Kind != TaskDone {
-		e.Output = nil
+		e.Output, e.Cached = nil, false
 	} else if bad != nil {
-		e.Kind, e.Output = TaskFailed, nil
+		e.Kind, e.Output, e.Cached = TaskFailed, nil, false
 		e.Failure = &cairn.Failure{Code: cairn.InvalidOutput, Message: "the output is not JSON: " + bad.Error(), Permanent: true}
 	}
 	if e.Failure != nil {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -112,6 +113,8 @@ func (s *scanner) event(e *Event) {
 			e.Attempt = int(s.number())
 		case "o":
 			e.Output = s.value()
+		case "cached":
+			e.Cached = s.truth()
 		case "name":
 			e.Name = s.text()
 		case "in":
@@ -226,6 +229,16 @@ func (s *scanner) bytes() []byte {
 	}
 	s.failed = true
 	return nil
+}
+
+// truth reads a true; Encode leaves a false out.
+func (s *scanner) truth() bool {
+	if s.failed || !bytes.HasPrefix(s.raw[s.at:], []byte("true")) {
+		s.failed = true
+		return false
+	}
+	s.at += 4
+	return true
 }
 
 // number reads an integer.

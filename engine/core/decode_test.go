@@ -14,6 +14,7 @@ func FuzzDecodeAgrees(f *testing.F) {
 	for _, seed := range []string{
 		`{"n":1,"t":5}`, `{"n":123,"t":-1,"prev":"2f","ev":[{"k":"done","p":"t","a":1,"o":{"a":[1,"]\"}",{}]}}],"do":[{"k":"start","p":"x","a":1,"s":"67","ih":"1","in":"p","reads":["a"],"pol":{"optional":true}}],"plan":{"set":[{"p":"a","k":"task"}]},"structure":"0"}`,
 		`{"n":2,"t":1,"ev":[{"k":"failed","p":"t","a":1,"f":{"code":"X"},"usage":[{"model":"m","input":3}]}]}`,
+		`{"n":2,"t":1,"ev":[{"k":"done","p":"t","a":1,"o":1,"cached":true}]}`, `{"n":1,"ev":[{"cached":false}]}`, `{"n":1,"ev":[{"cached":tru`, `{"n":1,"ev":[{"cached":null}]}`,
 		`{"n":2,"n":3}`, `{"n":01}`, `{"n":1.5}`, `{"n":1,"ev":null}`, `{"n":1,"ev":[{"o":}]}`, `{"n":1,"prev":"\u0041é"}`, `{"N":4}`, `{"n":1,"ev":[{"p":"a","p":null}]}`,
 		`{"n":1,"ev":[],"ev":[{"k":"x"}]}`, ` {"n":1}`, `{"n":1}x`, `{"n":-0}`, `{"n":1,"do":[{"in":"a" }]}`, `{"n":9223372036854775808}`,
 	} {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/cairnrun/cairn"
 )
@@ -50,6 +51,11 @@ type Event struct {
 	Artifacts []cairn.Artifact `json:"art,omitempty"`
 	// Effects go to the outbox with the frame and are not repeated in it.
 	Effects []cairn.Effect `json:"-"`
+	// Cached marks an output that was taken from a cache: nothing was run for it.
+	Cached bool `json:"cached,omitempty"`
+	// Memo is how the cache knows the output; an accepted one goes there with the frame. Nil is an output that is none of
+	// the cache's.
+	Memo    *Memo          `json:"-"`
 	Failure *cairn.Failure `json:"f,omitempty"`
 	// Graceful marks an attempt that was stopped on purpose.
 	Graceful bool `json:"graceful,omitempty"`
@@ -96,7 +102,7 @@ type Command struct {
 	At int64
 }
 
-// Start is an attempt to make. All that its completion is booked on stands in the frame; Run alone is of this process.
+// Start is an attempt to make. All that its completion is booked on stands in the frame; what follows Deadline is of this process.
 type Start struct {
 	Path    string
 	Attempt int
@@ -105,4 +111,17 @@ type Start struct {
 	// Deadline ends all attempts together, in Unix milliseconds; 0 is none.
 	Deadline int64
 	Run      cairn.Run
+	// Schema, Identity and Check are of the body that Run is, as a cache has to know it.
+	Schema, Identity string
+	Check            func(output json.RawMessage) error
+}
+
+// Memo names an output for a cache.
+type Memo struct {
+	Key string
+	// TTL is how long the output may be used, 0 for ever; Schema the hash of its schema. The scope and the identity are in
+	// the key, and here for people.
+	TTL             time.Duration
+	Schema          string
+	Scope, Identity string
 }

@@ -95,6 +95,8 @@ type Task struct {
 	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
 	Frame     int64            `json:"frame,omitempty"`
 	Failure   *cairn.Failure   `json:"failure,omitempty"`
+	// Cached outputs were taken from a cache.
+	Cached bool `json:"cached,omitempty"`
 	// Tolerated failures are an optional task's: they go no further.
 	Tolerated bool   `json:"tolerated,omitempty"`
 	Reason    string `json:"reason,omitempty"`

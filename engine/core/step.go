@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// Step is the outcome of one step. Frame, Effects and what Consumed says become durable in one transaction; only then
+// Step is the outcome of one step. Frame, Effects, Memos and what Consumed says become durable in one transaction; only then
 // may Commands be carried out. Without a Frame nothing happened.
 type Step struct {
 	Frame *Frame
@@ -17,6 +18,8 @@ type Step struct {
 	Hash string
 	// Effects are those of accepted results.
 	Effects []Effect
+	// Memos are the accepted results that a cache is to keep, or whose use it is to know of.
+	Memos []Memoized
 	// Consumed is the number of the last inbox item taken, 0 for none.
 	Consumed int64
 	Status   Status
@@ -28,6 +31,16 @@ type Effect struct {
 	ID   string
 	Path string
 	cairn.Effect
+}
+
+// Memoized is an accepted result that a cache knows.
+type Memoized struct {
+	Memo
+	Path      string
+	Output    json.RawMessage
+	Artifacts []cairn.Artifact
+	// Hit says that it was taken from there.
+	Hit bool
 }
 
 // Step takes events in the order they arrived in and decides. now is the wall clock; the frame's time is never less
@@ -158,7 +171,7 @@ func (m *Machine) take(f *Frame, events []Event, out *Step) {
 		}
 		switch e.Kind {
 		case TaskDone:
-			m.effects(&e, out)
+			m.results(&e, out)
 		case CancelAsked:
 			m.command(Command{Kind: SetTimer, Path: cancelTimer, At: s.Cancelling.Deadline})
 		}
@@ -181,10 +194,13 @@ func (m *Machine) take(f *Frame, events []Event, out *Step) {
 	}
 }
 
-// effects hands on what an accepted result wants done.
-func (m *Machine) effects(e *Event, out *Step) {
+// results hands on what an accepted result wants done.
+func (m *Machine) results(e *Event, out *Step) {
 	if m.state.Tasks[e.Path].Status != TaskFinished {
 		return
+	}
+	if e.Memo != nil {
+		out.Memos = append(out.Memos, Memoized{Memo: *e.Memo, Path: e.Path, Output: e.Output, Artifacts: e.Artifacts, Hit: e.Cached})
 	}
 	for i, effect := range e.Effects {
 		id := fmt.Sprintf("%s/%s@%d#%d", m.state.Run, e.Path, e.Attempt, i)

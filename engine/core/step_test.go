@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +182,33 @@ func TestEffectsAreThoseOfAcceptedResults(t *testing.T) {
 	}
 	if s.step(e); len(s.last.Effects) != 0 {
 		t.Fatal("effects of a stale result")
+	}
+}
+
+func TestMemosAreThoseOfAcceptedResults(t *testing.T) {
+	s := run(t, mount(T("a"), T("b"), T("out")))
+	e := s.doneEvent("a", 1)
+	e.Memo = &core.Memo{Key: "k", Schema: "s"}
+	s.step(e)
+	if len(s.last.Memos) != 1 || s.last.Memos[0].Key != "k" || s.last.Memos[0].Path != "a" || string(s.last.Memos[0].Output) != "1" || s.last.Memos[0].Hit {
+		t.Fatalf("memos: %+v", s.last.Memos)
+	}
+	if s.step(e); len(s.last.Memos) != 0 {
+		t.Fatal("a memo of a stale result")
+	}
+	e = s.doneEvent("b", 2)
+	e.Memo, e.Cached = &core.Memo{Key: "k"}, true
+	if s.step(e); len(s.last.Memos) != 1 || !s.last.Memos[0].Hit {
+		t.Fatalf("memos of a hit: %+v", s.last.Memos)
+	}
+	if tasks := s.m.State().Tasks; tasks["a"].Cached || !tasks["b"].Cached || !strings.Contains(string(s.bodies[len(s.bodies)-1]), `"cached":true`) {
+		t.Errorf("cached outputs are not told apart: %s", s.bodies[len(s.bodies)-1])
+	}
+	s.wants("out")
+	failed := s.failEvent("out", "A")
+	failed.Memo, failed.Cached = &core.Memo{Key: "k"}, true
+	if s.step(failed); len(s.last.Memos) != 0 || strings.Contains(string(s.bodies[len(s.bodies)-1]), "cached") {
+		t.Errorf("a failure is cached: %s", s.bodies[len(s.bodies)-1])
 	}
 }
 
