@@ -44,6 +44,7 @@ type Store interface {
 	Inbox
 	Journal
 	Outbox
+	Cache
 }
 
 // Catalog tells of runs.
@@ -180,6 +181,8 @@ type Commit struct {
 	// Consumed is the number of the last inbox item the frame took; 0 for none.
 	Consumed int64
 	Effects  []Delivery
+	// Cache is what the frame's results do to the cache.
+	Cache []CacheWrite
 	// TTL extends the lease from now; 0 leaves it.
 	TTL time.Duration
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
@@ -30,6 +31,14 @@ func checkCommit(run string, c engine.Commit) error {
 	for _, e := range c.Effects {
 		if e.ID == "" {
 			return misuse(run, fmt.Sprintf("an effect of kind %q in frame %d has no id", e.Effect.Kind, c.N), "give it its operation id")
+		}
+	}
+	for _, w := range c.Cache {
+		switch {
+		case w.Entry.Key == "":
+			return misuse(run, fmt.Sprintf("a cache entry in frame %d has no key", c.N), "compute it with package cache")
+		case w.TTL < 0:
+			return misuse(run, fmt.Sprintf("a cache entry in frame %d lives for %s", c.N, w.TTL), "0 is without end")
 		}
 	}
 	return nil
@@ -64,7 +73,7 @@ func (s *Store) Commit(ctx context.Context, lease engine.Lease, c engine.Commit)
 				return err
 			}
 			if done {
-				return appendFrame(tx, no, c, now.UnixMilli())
+				return s.appendFrame(tx, no, c, now)
 			}
 		}
 		return s.commitSlowly(tx, no, lease, c, failure)
@@ -109,11 +118,11 @@ func (s *Store) commitSlowly(tx *dbfile.Tx, no int64, lease engine.Lease, c engi
 	if err != nil {
 		return err
 	}
-	return appendFrame(tx, no, c, now.UnixMilli())
+	return s.appendFrame(tx, no, c, now)
 }
 
 // appendFrame writes what a commit has besides the row of its run.
-func appendFrame(tx *dbfile.Tx, no int64, c engine.Commit, now int64) error {
+func (s *Store) appendFrame(tx *dbfile.Tx, no int64, c engine.Commit, now time.Time) error {
 	if err := insertFrame(tx, no, c); err != nil {
 		return err
 	}
@@ -122,7 +131,10 @@ func appendFrame(tx *dbfile.Tx, no int64, c engine.Commit, now int64) error {
 			return err
 		}
 	}
-	return insertEffects(tx, no, c, now)
+	if err := insertEffects(tx, no, c, now.UnixMilli()); err != nil {
+		return err
+	}
+	return s.writeCache(tx, c.Cache, now)
 }
 
 func insertFrame(tx *dbfile.Tx, no int64, c engine.Commit) error {

@@ -32,7 +32,7 @@ func (s *Store) Create(ctx context.Context, run engine.NewRun, first engine.Comm
 		if no, err = s.insertRun(tx, run, first, first.Consumed, 1, owner, until.UnixMilli()); err != nil {
 			return err
 		}
-		return appendFrame(tx, no, first, now.UnixMilli())
+		return s.appendFrame(tx, no, first, now)
 	})
 	if err != nil {
 		return engine.Lease{}, err
@@ -42,7 +42,8 @@ func (s *Store) Create(ctx context.Context, run engine.NewRun, first engine.Comm
 }
 
 // Import stores a whole run that no one holds, frames and journal included: RUN_EXISTS, or FRAME_CONFLICT if the frames
-// are no chain. Their effects are not stored: whoever ran them delivers them.
+// are no chain. Their effects are not stored: whoever ran them delivers
+// them. Nor are their cache entries: what they were made from is not here.
 func (s *Store) Import(ctx context.Context, run engine.NewRun, frames []engine.Commit, entries []engine.Entry) error {
 	if len(frames) == 0 {
 		return misuse(run.ID, "there are no frames to import", "export the run again")

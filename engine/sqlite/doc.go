@@ -19,7 +19,8 @@
 // # What a step costs
 //
 // A commit writes the last page of its run's frames and the page that holds its row of the catalog: 9 KB of WAL, and
-// one fsync, which commits of other runs share. Effects and consumed inbox items add a page each. In the file a step
+// one fsync, which commits of other runs share. Effects and consumed inbox items add a page each, a cache entry
+// three or four, a use of one nothing but once a minute. In the file a step
 // takes its frame's bytes and a fifth more when one run is written, two fifths when many are written at once.
 //
 // # How writes are fenced
@@ -48,6 +49,8 @@
 //   - Import of very long runs while others are driven: it is one transaction, and everyone waits for it.
 //   - A process that is stopped (SIGSTOP, a debugger) in the middle of a write transaction: it holds the file's write lock, and
 //     all other processes wait until it goes on or dies. A killed one holds nothing.
+//   - Cache entries are written whole with their frame, and evicted a few at a time by commits that write others: after the
+//     limits were lowered, or with entries of very different sizes, the cache is larger than its limit for a while.
 //   - Large effects: each attempt to deliver one writes it again.
 //   - A status that is terminal is final for this store; unread inbox items of the run are dropped with it.
 //   - Strings are kept byte by byte, except those inside of an inbox event or a failure, which are JSON: there, bytes

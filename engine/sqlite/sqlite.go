@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 	"time"
@@ -38,6 +39,34 @@ type Config struct {
 	ReadOnly bool
 	// Clock is what leases and due times are told by. Defaults to time.Now.
 	Clock func() time.Time
+	// Cache bounds the outputs kept for other tasks.
+	Cache CacheLimits
+}
+
+// CacheLimits bound the cache. What is evicted is what was unused for longest, some entries with each one written, so
+// that no commit waits for a large sweep.
+type CacheLimits struct {
+	// MaxBytes is how much all entries may take. Defaults to 256 MiB. An entry that would take more than that alone is not
+	// kept at all.
+	MaxBytes int64
+	// MaxAge is how long an entry may lie unused. Defaults to 30 days.
+	MaxAge time.Duration
+}
+
+// Defaults of CacheLimits.
+const (
+	DefaultCacheBytes = 256 << 20
+	DefaultCacheAge   = 30 * 24 * time.Hour
+)
+
+func (l CacheLimits) withDefaults() CacheLimits {
+	if l.MaxBytes == 0 {
+		l.MaxBytes = DefaultCacheBytes
+	}
+	if l.MaxAge == 0 {
+		l.MaxAge = DefaultCacheAge
+	}
+	return l
 }
 
 //go:embed migrations/*.sql
@@ -48,6 +77,7 @@ type Store struct {
 	db    *dbfile.DB
 	clock func() time.Time
 	owned bool // Close closes db
+	cache CacheLimits
 
 	numbers numbers
 }
@@ -56,6 +86,9 @@ var _ engine.Store = (*Store)(nil)
 
 // Open opens or creates the file and brings its schema up to date. Close the store when done; ctx bounds Open alone.
 func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Cache.MaxBytes < 0 || c.Cache.MaxAge < 0 {
+		return nil, misuse("", fmt.Sprintf("the cache's limits are negative: %+v", c.Cache), "0 is the default")
+	}
 	db, err := dbfile.Open(ctx, dbfile.Config{
 		Path:          c.Path,
 		Synchronous:   c.Synchronous,
@@ -70,7 +103,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s.owned = true
+	s.owned, s.cache = true, c.Cache.withDefaults()
 	return s, nil
 }
 
@@ -86,7 +119,7 @@ func New(ctx context.Context, db *dbfile.DB, clock func() time.Time) (*Store, er
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Store{db: db, clock: clock, numbers: numbers{of: map[string]int64{}}}, nil
+	return &Store{db: db, clock: clock, cache: CacheLimits{}.withDefaults(), numbers: numbers{of: map[string]int64{}}}, nil
 }
 
 // Close lets running calls finish and closes the file, if the store has opened it.

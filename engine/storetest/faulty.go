@@ -156,3 +156,31 @@ func (f *FaultyStore) Delivered(ctx context.Context, id string) error {
 func (f *FaultyStore) Postpone(ctx context.Context, id string, wait time.Duration, why string) error {
 	return f.do(func() error { return f.inner.Postpone(ctx, id, wait, why) })
 }
+
+func (f *FaultyStore) Lookup(ctx context.Context, key string, maxAge time.Duration) (entry engine.CacheEntry, ok bool, err error) {
+	err = f.do(func() (err error) { entry, ok, err = f.inner.Lookup(ctx, key, maxAge); return err })
+	if err != nil {
+		return engine.CacheEntry{}, false, err
+	}
+	return entry, ok, nil
+}
+
+func (f *FaultyStore) Hold(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return one(f, func() (bool, error) { return f.inner.Hold(ctx, key, owner, ttl) })
+}
+
+func (f *FaultyStore) Free(ctx context.Context, key, owner string) error {
+	return f.do(func() error { return f.inner.Free(ctx, key, owner) })
+}
+
+func (f *FaultyStore) Cached(ctx context.Context, prefix string, limit int) ([]engine.CacheEntry, error) {
+	return one(f, func() ([]engine.CacheEntry, error) { return f.inner.Cached(ctx, prefix, limit) })
+}
+
+func (f *FaultyStore) Forget(ctx context.Context, prefix string) (int, error) {
+	return one(f, func() (int, error) { return f.inner.Forget(ctx, prefix) })
+}
+
+func (f *FaultyStore) CacheStats(ctx context.Context) (engine.CacheStats, error) {
+	return one(f, func() (engine.CacheStats, error) { return f.inner.CacheStats(ctx) })
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type model struct {
 	runs  []*modelRun
 	// outbox holds undelivered effects in the order of their commits.
 	outbox []*modelEffect
+	cache  []*modelMemo
+	holds  map[string]modelHold
 }
 
 type modelRun struct {
@@ -34,6 +37,14 @@ type modelRun struct {
 type modelEffect struct {
 	engine.Delivery
 	due time.Time
+}
+
+// modelMemo is a cache entry, whose bounds are the store's own affair.
+type modelMemo struct{ engine.CacheEntry }
+
+type modelHold struct {
+	owner string
+	until time.Time
 }
 
 var _ engine.Store = (*model)(nil)
@@ -136,6 +147,7 @@ func (m *model) Create(_ context.Context, n engine.NewRun, first engine.Commit, 
 		return engine.Lease{}, err
 	}
 	m.effects(r, first)
+	m.memoize(first)
 	lease := m.lease(r, c)
 	if r.Status.Terminal() {
 		r.Owner, r.Until = engine.Owner{}, time.Time{}
@@ -209,6 +221,7 @@ func (m *model) Commit(_ context.Context, l engine.Lease, c engine.Commit) error
 		return err
 	}
 	m.effects(r, c)
+	m.memoize(c)
 	if c.TTL > 0 {
 		r.Until = m.clock().Add(c.TTL)
 	}
@@ -334,4 +347,96 @@ func (m *model) Postpone(_ context.Context, id string, wait time.Duration, why s
 		}
 	}
 	return nil
+}
+
+func (m *model) memoize(c engine.Commit) {
+	for _, w := range c.Cache {
+		if w.Used {
+			for _, have := range m.cache {
+				if have.Key == w.Entry.Key {
+					have.Used = m.clock()
+				}
+			}
+			continue
+		}
+		e := w.Entry
+		e.Created, e.Used, e.Expires = m.clock(), m.clock(), time.Time{}
+		if w.TTL > 0 {
+			e.Expires = m.clock().Add(w.TTL)
+		}
+		delete(m.holds, e.Key)
+		m.cache = slices.DeleteFunc(m.cache, func(have *modelMemo) bool { return have.Key == e.Key })
+		m.cache = append(m.cache, &modelMemo{e})
+	}
+}
+
+func (m *model) Lookup(_ context.Context, key string, maxAge time.Duration) (engine.CacheEntry, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.cache {
+		if e.Key == key && (e.Expires.IsZero() || m.clock().Before(e.Expires)) && (maxAge == 0 || m.clock().Before(e.Created.Add(maxAge))) {
+			return e.CacheEntry, true, nil
+		}
+	}
+	return engine.CacheEntry{}, false, nil
+}
+
+func (m *model) Hold(_ context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if key == "" || owner == "" || ttl <= 0 {
+		return false, no("MISUSE", "")
+	}
+	if h, ok := m.holds[key]; ok && h.owner != owner && m.clock().Before(h.until) {
+		return false, nil
+	}
+	if m.holds == nil {
+		m.holds = map[string]modelHold{}
+	}
+	m.holds[key] = modelHold{owner, m.clock().Add(ttl)}
+	return true, nil
+}
+
+func (m *model) Free(_ context.Context, key, owner string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.holds[key].owner == owner {
+		delete(m.holds, key)
+	}
+	return nil
+}
+
+func (m *model) Cached(_ context.Context, prefix string, limit int) ([]engine.CacheEntry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []engine.CacheEntry
+	for _, e := range m.cache {
+		if strings.HasPrefix(e.Key, prefix) {
+			entry := e.CacheEntry
+			entry.Output = nil
+			list = append(list, entry)
+		}
+	}
+	slices.SortFunc(list, func(a, b engine.CacheEntry) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Key, b.Key)) })
+	return list[:min(len(list), max(limit, 0))], nil
+}
+
+func (m *model) Forget(_ context.Context, prefix string) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.cache)
+	m.cache = slices.DeleteFunc(m.cache, func(e *modelMemo) bool { return strings.HasPrefix(e.Key, prefix) })
+	return before - len(m.cache), nil
+}
+
+func (m *model) CacheStats(context.Context) (engine.CacheStats, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stats := engine.CacheStats{Entries: int64(len(m.cache))}
+	for _, h := range m.holds {
+		if m.clock().Before(h.until) {
+			stats.Held++
+		}
+	}
+	return stats, nil
 }

@@ -32,6 +32,7 @@ func Test(t *testing.T, place func(t testing.TB) Open) {
 		{"Inbox", inboxRules},
 		{"Journal", journalRules},
 		{"Outbox", outboxRules},
+		{"Cache", cacheRules},
 		{"Values", valueRules},
 		{"Handles", handleRules},
 	} {

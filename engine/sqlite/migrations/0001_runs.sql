@@ -71,3 +71,38 @@ CREATE TABLE outbox (
 	kind  TEXT    NOT NULL,
 	body  BLOB    NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Outputs that other tasks may use, by the hash of what they depend on. output comes last, so that listing and evicting do
+-- not read it.
+CREATE TABLE cache (
+	key       TEXT    NOT NULL UNIQUE,
+	used      INTEGER NOT NULL, -- the last use, kept to minutes: a use must not cost a page each time
+	created   INTEGER NOT NULL,
+	expires   INTEGER NOT NULL, -- 0 is never
+	bytes     INTEGER NOT NULL,
+	workflow  TEXT    NOT NULL,
+	run       TEXT    NOT NULL,
+	path      TEXT    NOT NULL,
+	scope     TEXT    NOT NULL,
+	identity  TEXT    NOT NULL,
+	schema    TEXT    NOT NULL,
+	artifacts BLOB    NOT NULL,
+	output    BLOB    NOT NULL
+) STRICT;
+
+-- What was unused for longest is evicted first.
+CREATE INDEX cache_used ON cache (used);
+
+-- Keys whose entries are being made.
+CREATE TABLE cache_holds (
+	key   TEXT    NOT NULL PRIMARY KEY,
+	owner TEXT    NOT NULL,
+	until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row, from the first entry on: what all entries take, so that a write knows without counting.
+CREATE TABLE cache_total (
+	no      INTEGER PRIMARY KEY,
+	entries INTEGER NOT NULL,
+	bytes   INTEGER NOT NULL
+) STRICT;
