@@ -22,8 +22,8 @@ func (r *Run) start(s core.Start) {
 	})
 }
 
-// attempt waits for a place in the process, runs the body and says how it ended. The wait counts towards the limit on all
-// attempts together, but not towards that on one.
+// attempt takes a stored output, or waits for a place in the process, runs the body and says how it ended. The waits count
+// towards the limit on all attempts together, but not towards that on one.
 func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
 	ev := core.Event{Path: s.Path, Attempt: s.Attempt}
 	if s.Deadline > 0 {
@@ -32,6 +32,21 @@ func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
 			Message: "the time for all attempts is over"})
 		defer cancel()
 	}
+	hit, flight, memo, err := r.recall(ctx, s)
+	switch {
+	case err != nil:
+		return ended(ctx, ev, cairn.Result{}, err)
+	case hit != nil:
+		ev.Cached, ev.Memo = true, &memo
+		return ended(ctx, ev, cairn.Result{Output: hit.Output, Artifacts: hit.Artifacts}, nil)
+	case flight != nil:
+		return flight.finish(r.work(ctx, s, ev))
+	}
+	return r.work(ctx, s, ev)
+}
+
+// work runs the body when there is a place in the process.
+func (r *Run) work(ctx context.Context, s core.Start, ev core.Event) core.Event {
 	if err := r.e.slots.Acquire(ctx, 1); err != nil {
 		return ended(ctx, ev, cairn.Result{}, err)
 	}

@@ -19,6 +19,7 @@ type Engine struct {
 	cfg       Config
 	workflows registry
 	slots     *semaphore.Weighted
+	flights   flights
 
 	// life ends when Close begins; work ends when Close no longer waits.
 	life context.Context
@@ -173,6 +174,7 @@ func (e *Engine) keepLeases() {
 				r.halt(&cairn.Error{Code: LeaseLost, Run: r.id, Message: "the lease could not be renewed in time", Err: err})
 			}
 		}
+		e.keepHolds()
 	}
 }
 

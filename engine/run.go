@@ -97,6 +97,7 @@ func (r *Run) drive() {
 	err := r.loop()
 	r.cancel(err)
 	r.working.Wait()
+	r.e.flights.landAll(r)
 	if err != nil && !errors.Is(err, LeaseLost) && !errors.Is(err, Closing) {
 		// Whoever mends what is wrong resumes at once, instead of when the lease has run out.
 		err = errors.Join(err, r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease))
@@ -194,6 +195,7 @@ func (r *Run) step(now time.Time, events []core.Event, admit bool) (over bool, e
 			return false, err
 		}
 	}
+	r.landed(events, step)
 	return r.release(step)
 }
 
@@ -266,6 +268,7 @@ func (r *Run) record(step core.Step) Commit {
 	c := Commit{N: step.Frame.N, Body: step.Body, Hash: step.Hash, Prev: step.Frame.Prev, Status: step.Status,
 		Consumed: step.Consumed, TTL: r.e.cfg.LeaseTTL}
 	c.Result, c.Failure = r.settled()
+	c.Cache = r.writes(step.Memos)
 	for _, f := range step.Effects {
 		c.Effects = append(c.Effects, Delivery{ID: f.ID, Run: r.id, Path: f.Path, Effect: f.Effect})
 	}
