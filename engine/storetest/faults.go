@@ -20,7 +20,7 @@ func testFaults(t *testing.T, place func(t testing.TB) Open) {
 			f := newFixture(t, place(t))
 			store := Faulty(f.Store, n, when, errFault)
 			f.ok(stubborn(f, store))
-			got := show(f.everything("r")) + show(f.everything("imported")) + show(f.due())
+			got := show(f.everything("r")) + show(f.everything("imported")) + show(f.due()) + show(f.cached("k", 0))
 			if want == "" {
 				want = got
 			}
@@ -66,6 +66,7 @@ func stubborn(f *fixture, s engine.Store) error {
 	consumed(1)(&frames[1])
 	frames[3].Status, frames[4].Status, frames[4].Result = core.Paused, core.Finished, []byte(`1`)
 	effects("e4")(&frames[3])
+	memo("k", `1`, 0)(&frames[2])
 
 	steps := []func() error{
 		func() error {
@@ -77,7 +78,10 @@ func stubborn(f *fixture, s engine.Store) error {
 		func() error { _, err := s.Unread(f.ctx, "me"); return err },
 		func() error { return s.Commit(f.ctx, lease, frames[1]) },
 		func() error { return s.Record(f.ctx, lease, entry("p", "x", 1, `1`)) },
+		func() error { _, err := s.Hold(f.ctx, "k", "r", ttl); return err },
 		func() error { return s.Commit(f.ctx, lease, frames[2]) },
+		func() error { _, _, err := s.Lookup(f.ctx, "k", 0); return err },
+		func() error { return s.Free(f.ctx, "k", "r") },
 		func() error { return s.Commit(f.ctx, lease, frames[3]) },
 		func() error { _, err := s.Renew(f.ctx, []engine.Lease{lease}, ttl); return err },
 		func() error { return s.Release(f.ctx, lease) },

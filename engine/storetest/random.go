@@ -31,6 +31,7 @@ func testModel(t *testing.T, place func(t testing.TB) Open) {
 			"create": p.create, "import": p.imports, "claim": p.claim, "renew": p.renew, "release": p.release,
 			"commit": p.commit, "commit again": p.commit, "commit more": p.commit, "append": p.append, "record": p.record,
 			"due": p.due, "delivered": p.delivered, "postpone": p.postpone,
+			"hold": p.hold, "free": p.free, "lookup": p.lookup, "forget": p.forget,
 			"advance": func(rt *rapid.T) {
 				clock.Advance(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, hold, ttl, -time.Second}).Draw(rt, "by"))
 			},
@@ -61,6 +62,8 @@ type pair struct {
 	past   []engine.Commit
 	turn   int
 }
+
+var cacheKeys = rapid.SampledFrom([]string{"k1", "k2", "other"})
 
 var (
 	ids    = rapid.SampledFrom([]string{"a", "b", "c"})
@@ -130,6 +133,9 @@ func (p *pair) drawCommit(t *rapid.T, run string) engine.Commit {
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "effects") {
 		effects(rapid.StringMatching(`[a-d]`).Draw(t, "effect"))(&c)
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "memos") {
+		memo(cacheKeys.Draw(t, "memo"), rapid.StringMatching(`[1-9]{1,3}`).Draw(t, "output"), max(times.Draw(t, "memo's ttl"), 0))(&c)
 	}
 	c.TTL = max(times.Draw(t, "ttl"), 0)
 	p.past = append(p.past, c)
@@ -222,6 +228,33 @@ func (p *pair) delivered(t *rapid.T) {
 func (p *pair) postpone(t *rapid.T) {
 	id, wait := rapid.StringMatching(`[a-d]`).Draw(t, "effect"), times.Draw(t, "wait")
 	agree(t, "Postpone", nil, nil, p.store(t).Postpone(p.ctx, id, wait, "why"), p.model.Postpone(p.ctx, id, wait, "why"))
+}
+
+func (p *pair) hold(t *rapid.T) {
+	key, owner, ttl := cacheKeys.Draw(t, "key"), owners.Draw(t, "owner"), times.Draw(t, "ttl")
+	got, err := p.store(t).Hold(p.ctx, key, owner, ttl)
+	want, wantErr := p.model.Hold(p.ctx, key, owner, ttl)
+	agree(t, "Hold", got, want, err, wantErr)
+}
+
+func (p *pair) free(t *rapid.T) {
+	key, owner := cacheKeys.Draw(t, "key"), owners.Draw(t, "owner")
+	agree(t, "Free", nil, nil, p.store(t).Free(p.ctx, key, owner), p.model.Free(p.ctx, key, owner))
+}
+
+func (p *pair) lookup(t *rapid.T) {
+	key, age := cacheKeys.Draw(t, "key"), max(times.Draw(t, "age"), 0)
+	got, ok, err := p.store(t).Lookup(p.ctx, key, age)
+	want, wantOK, wantErr := p.model.Lookup(p.ctx, key, age)
+	got.Bytes = 0 // the store's own affair
+	agree(t, "Lookup", []any{got, ok}, []any{want, wantOK}, err, wantErr)
+}
+
+func (p *pair) forget(t *rapid.T) {
+	prefix := rapid.SampledFrom([]string{"", "k", "k1"}).Draw(t, "prefix")
+	got, err := p.store(t).Forget(p.ctx, prefix)
+	want, wantErr := p.model.Forget(p.ctx, prefix)
+	agree(t, "Forget", got, want, err, wantErr)
 }
 
 // compareSome compares another part after each call: all of it each time takes most of a test's time.
