@@ -104,8 +104,11 @@ written), 3 parked, 4 blocked, 130 interrupted; the last three go on with "resum
 	flags.StringVar(&a.path, "db", "", "database file (default $CAIRN_DB, else "+defaultDB+")")
 	flags.BoolVar(&a.json, "json", a.json, "one JSON object per line on stdout and stderr")
 	root.AddCommand(a.up(), a.resume(), a.pause(), a.cancel(), a.ps(), a.inspect(), a.events(), a.frames(), a.graph(), a.why(),
-		a.export(), a.imports(), a.replay(), a.workflows())
-	for _, c := range root.Commands() {
+		a.export(), a.imports(), a.replay(), a.workflows(), a.cache())
+	for _, c := range append(root.Commands(), a.below(root)...) {
+		if c.RunE == nil {
+			continue // a group: cobra shows its help
+		}
 		c.Example = a.examples(c.Example)
 		run := c.RunE
 		c.RunE = func(c *cobra.Command, args []string) error {
@@ -114,6 +117,14 @@ written), 3 parked, 4 blocked, 130 interrupted; the last three go on with "resum
 		}
 	}
 	return root
+}
+
+// below lists the commands of groups.
+func (a *app) below(root *cobra.Command) (all []*cobra.Command) {
+	for _, group := range root.Commands() {
+		all = append(all, group.Commands()...)
+	}
+	return all
 }
 
 // examples indents the lines of a command's example and puts the program's name before each.

@@ -38,13 +38,15 @@ const (
 	StillRunning cairn.Code = "STILL_RUNNING"
 	// NoSuchFile: a file named on the command line can't be read.
 	NoSuchFile cairn.Code = "NO_SUCH_FILE"
+	// NoSuchEntry: the cache has no entry, or several, of a key.
+	NoSuchEntry cairn.Code = "NO_SUCH_ENTRY"
 	// Diverged: today's code does not replay the recorded run.
 	Diverged cairn.Code = "DIVERGED"
 )
 
 // refusals are what a command is refused for, with nothing written. All other errors are failures.
 var refusals = []error{
-	BadUsage, NoDatabase, NotRunning, NoSuchFile,
+	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry,
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
 	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld,
 	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,

@@ -25,7 +25,9 @@ type inspected struct {
 	Status string          `json:"status"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	// Tasks counts tasks by state; pending are those mounted and never started.
-	Tasks     map[string]int        `json:"tasks"`
+	Tasks map[string]int `json:"tasks"`
+	// Cached are finished tasks whose outputs were taken from the cache.
+	Cached    []string              `json:"cached,omitempty"`
 	Running   []string              `json:"running,omitempty"`
 	Retrying  []troubled            `json:"retrying,omitempty"`
 	Failed    []troubled            `json:"failed,omitempty"`
@@ -103,6 +105,9 @@ func (a *app) look(ctx context.Context, id string) (*inspected, error) {
 
 func (out *inspected) task(path string, t *core.Task, file func(hash string) (string, error)) error {
 	out.Tasks[string(t.Status)]++
+	if t.Cached {
+		out.Cached = append(out.Cached, path)
+	}
 	switch t.Status {
 	case core.TaskRunning:
 		out.Running = append(out.Running, path)
@@ -134,7 +139,11 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	row(w, "input", short(string(r.Input), maxBrief))
 	var counts []string
 	for _, state := range slices.Sorted(maps.Keys(r.Tasks)) {
-		counts = append(counts, fmt.Sprintf("%d %s", r.Tasks[state], state))
+		text := fmt.Sprintf("%d %s", r.Tasks[state], state)
+		if n := len(r.Cached); n > 0 && state == string(core.TaskFinished) {
+			text += fmt.Sprintf(" (%d from the cache)", n)
+		}
+		counts = append(counts, text)
 	}
 	row(w, "tasks", strings.Join(counts, ", "))
 	for _, path := range r.Running {

@@ -17,6 +17,7 @@ type progress struct {
 	live      bool
 	projector *projector
 	finished  int
+	cached    int // of those finished
 
 	wake chan struct{}
 	done chan struct{}
@@ -102,6 +103,9 @@ func (p *progress) show() {
 func (p *progress) line(h happening) {
 	if h.Type == taskDone {
 		p.finished++
+		if h.Cached {
+			p.cached++
+		}
 	}
 	if p.quiet && h.Type != runStarted {
 		return
@@ -134,7 +138,11 @@ func (p *progress) print(text, shade string) {
 // status shows, on a terminal, how many tasks are at work, on a line that the next one takes away.
 func (p *progress) status() {
 	if p.live && !p.quiet {
-		fmt.Fprintf(p.a.err, "\r\x1b[K%s running, %d finished", count(len(p.projector.since), "task"), p.finished)
+		text := fmt.Sprintf("%s running, %d finished", count(len(p.projector.since), "task"), p.finished)
+		if p.cached > 0 {
+			text += fmt.Sprintf(", %d of them from the cache", p.cached)
+		}
+		fmt.Fprint(p.a.err, "\r\x1b[K"+text)
 	}
 }
 

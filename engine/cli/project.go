@@ -26,6 +26,8 @@ type happening struct {
 	Reason    string           `json:"reason,omitempty"`
 	Failure   *cairn.Failure   `json:"failure,omitempty"`
 	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
+	// Cached: the output was taken from the cache, nothing was run.
+	Cached bool `json:"cached,omitempty"`
 }
 
 // Types of happenings.
@@ -97,7 +99,7 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 			tell(happening{Type: taskSettled, Path: e.Path, Attempt: e.Attempt, Reason: core.Unmounted})
 			return
 		}
-		tell(happening{Type: taskDone, Path: e.Path, Attempt: e.Attempt, Millis: took, Artifacts: e.Artifacts})
+		tell(happening{Type: taskDone, Path: e.Path, Attempt: e.Attempt, Millis: took, Artifacts: e.Artifacts, Cached: e.Cached})
 	case core.TaskFailed, core.TaskLost:
 		reason, stopped := p.stopping[e.Path]
 		took := f.Time - p.over(e.Path)
@@ -194,6 +196,9 @@ func (h happening) String() string {
 		}
 	case taskDone:
 		rest = h.Path + " in " + span(h.Millis)
+		if h.Cached {
+			rest = h.Path + " from the cache"
+		}
 		for _, file := range h.Artifacts {
 			rest += fmt.Sprintf(", wrote %s (%s)", file.Name, size(file.Size))
 		}
