@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/cache"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
@@ -35,6 +36,12 @@ var scenarios = []scenario{
 	{name: "read", about: "fan-out of 1,000, Max 64, all read by the render", aim: "", steps: 1000, run: func(s settings) (time.Duration, string, error) {
 		return s.one(fan, size{N: 1000, Max: 64, Render: true})
 	}},
+	{name: "hits", about: "1,000 sequential tasks from the cache", aim: "≥ 0.5", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.hits("sequence", size{N: 1000, Cache: true})
+	}},
+	{name: "hitfan", about: "fan-out of 1,000 from the cache, Max 64", aim: "≥ 2", steps: 1000, run: func(s settings) (time.Duration, string, error) {
+		return s.hits("fan", size{N: 1000, Max: 64, Cache: true})
+	}},
 	{name: "long", about: "10,000 sequential tasks", aim: "≤ 1.3 × at 1,000; ≤ 800 B; ≤ 60 MB", steps: 10_000, run: settings.long},
 	{name: "resume1k", about: "resume after kill -9 at 1,000 tasks, to the next task", aim: "≤ 40 ms", run: func(s settings) (time.Duration, string, error) {
 		return s.resume(1000)
@@ -54,6 +61,16 @@ type size struct {
 	Render bool
 	// Stop makes the sequence's last task wait for ever.
 	Stop bool
+	// Cache shares the outputs of all runs.
+	Cache bool
+}
+
+// shared is what a task of the size is run with.
+func (in size) shared() cairn.With {
+	if !in.Cache {
+		return nil
+	}
+	return cairn.With{cache.Policy{Scope: cache.Workflow}}
 }
 
 const last cairn.Key[string] = "last"
@@ -69,7 +86,7 @@ func key(i int) cairn.Key[string] { return cairn.Key[string]("t" + strconv.Itoa(
 var sequence = cairn.Workflow[size, string]{Name: "sequence", Result: last, Render: func(v *cairn.View, in size) cairn.Node {
 	nodes := make(cairn.Nodes, 0, in.N+1)
 	for i := range in.N - 1 {
-		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop})
+		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop, With: in.shared()})
 	}
 	return append(nodes, task.Task[string]{ID: last, Do: func(ctx context.Context) (string, error) {
 		if in.Stop {
@@ -86,7 +103,7 @@ var fan = cairn.Workflow[size, string]{Name: "fan", Result: last, Render: func(v
 	nodes := make(cairn.Nodes, 0, in.N)
 	read := 0
 	for i := range in.N {
-		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop})
+		nodes = append(nodes, task.Task[string]{ID: key(i), Do: nop, With: in.shared()})
 		if in.Render {
 			if _, ok := key(i).Get(v); ok {
 				read++
@@ -128,6 +145,28 @@ func (s settings) one(wf cairn.Definer, in size) (time.Duration, string, error) 
 	began := time.Now()
 	err = finish(e, wf.Define().Name, in)
 	return time.Since(began), "", err
+}
+
+// hits runs one run twice, and measures the second, whose outputs all come from the first.
+func (s settings) hits(workflow string, in size) (took time.Duration, more string, err error) {
+	e, store, err := s.open("hits")
+	if err != nil {
+		return 0, "", err
+	}
+	defer store.Close()
+	defer e.Close(background)
+	for range 2 {
+		began := time.Now()
+		if err := finish(e, workflow, in); err != nil {
+			return 0, "", err
+		}
+		took = time.Since(began)
+	}
+	stats, err := store.CacheStats(background)
+	if err == nil && stats.Entries != int64(in.N) && stats.Entries != int64(in.N-1) {
+		err = fmt.Errorf("the cache has %d entries for %d tasks", stats.Entries, in.N)
+	}
+	return took, "", err
 }
 
 // many runs several runs at once.
