@@ -32,12 +32,12 @@ func (r *Run) attempt(ctx context.Context, s core.Start) core.Event {
 			Message: "the time for all attempts is over"})
 		defer cancel()
 	}
-	hit, flight, memo, err := r.recall(ctx, s)
+	hit, flight, label, err := r.cached(ctx, s)
 	switch {
 	case err != nil:
 		return ended(ctx, ev, cairn.Result{}, err)
 	case hit != nil:
-		ev.Cached, ev.Memo = true, &memo
+		ev.Cached, ev.Label = true, &label
 		return ended(ctx, ev, cairn.Result{Output: hit.Output, Artifacts: hit.Artifacts}, nil)
 	case flight != nil:
 		return flight.finish(r.work(ctx, s, ev))

@@ -268,7 +268,7 @@ func (r *Run) record(step core.Step) Commit {
 	c := Commit{N: step.Frame.N, Body: step.Body, Hash: step.Hash, Prev: step.Frame.Prev, Status: step.Status,
 		Consumed: step.Consumed, TTL: r.e.cfg.LeaseTTL}
 	c.Result, c.Failure = r.settled()
-	c.Cache = r.writes(step.Memos)
+	c.Cache = r.writes(step.Labelled)
 	for _, f := range step.Effects {
 		c.Effects = append(c.Effects, Delivery{ID: f.ID, Run: r.id, Path: f.Path, Effect: f.Effect})
 	}

@@ -53,9 +53,9 @@ type Event struct {
 	Effects []cairn.Effect `json:"-"`
 	// Cached marks an output that was taken from a cache: nothing was run for it.
 	Cached bool `json:"cached,omitempty"`
-	// Memo is how the cache knows the output; an accepted one goes there with the frame. Nil is an output that is none of
+	// Label is how the cache knows the output; an accepted one goes there with the frame. Nil is an output that is none of
 	// the cache's.
-	Memo    *Memo          `json:"-"`
+	Label   *CacheLabel    `json:"-"`
 	Failure *cairn.Failure `json:"f,omitempty"`
 	// Graceful marks an attempt that was stopped on purpose.
 	Graceful bool `json:"graceful,omitempty"`
@@ -116,8 +116,8 @@ type Start struct {
 	Check            func(output json.RawMessage) error
 }
 
-// Memo names an output for a cache.
-type Memo struct {
+// CacheLabel names an output for a cache.
+type CacheLabel struct {
 	Key string
 	// TTL is how long the output may be used, 0 for ever; Schema the hash of its schema. The scope and the identity are in
 	// the key, and here for people.

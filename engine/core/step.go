@@ -9,7 +9,7 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// Step is the outcome of one step. Frame, Effects, Memos and what Consumed says become durable in one transaction; only then
+// Step is the outcome of one step. Frame, Effects, Labelled and what Consumed says become durable in one transaction; only then
 // may Commands be carried out. Without a Frame nothing happened.
 type Step struct {
 	Frame *Frame
@@ -18,8 +18,8 @@ type Step struct {
 	Hash string
 	// Effects are those of accepted results.
 	Effects []Effect
-	// Memos are the accepted results that a cache is to keep, or whose use it is to know of.
-	Memos []Memoized
+	// Labelled are the accepted results that a cache is to keep, or whose use it is to know of.
+	Labelled []Labelled
 	// Consumed is the number of the last inbox item taken, 0 for none.
 	Consumed int64
 	Status   Status
@@ -33,9 +33,9 @@ type Effect struct {
 	cairn.Effect
 }
 
-// Memoized is an accepted result that a cache knows.
-type Memoized struct {
-	Memo
+// Labelled is an accepted result that a cache knows.
+type Labelled struct {
+	CacheLabel
 	Path      string
 	Output    json.RawMessage
 	Artifacts []cairn.Artifact
@@ -199,8 +199,8 @@ func (m *Machine) results(e *Event, out *Step) {
 	if m.state.Tasks[e.Path].Status != TaskFinished {
 		return
 	}
-	if e.Memo != nil {
-		out.Memos = append(out.Memos, Memoized{Memo: *e.Memo, Path: e.Path, Output: e.Output, Artifacts: e.Artifacts, Hit: e.Cached})
+	if e.Label != nil {
+		out.Labelled = append(out.Labelled, Labelled{CacheLabel: *e.Label, Path: e.Path, Output: e.Output, Artifacts: e.Artifacts, Hit: e.Cached})
 	}
 	for i, effect := range e.Effects {
 		id := fmt.Sprintf("%s/%s@%d#%d", m.state.Run, e.Path, e.Attempt, i)

@@ -185,29 +185,29 @@ func TestEffectsAreThoseOfAcceptedResults(t *testing.T) {
 	}
 }
 
-func TestMemosAreThoseOfAcceptedResults(t *testing.T) {
+func TestLabelsAreThoseOfAcceptedResults(t *testing.T) {
 	s := run(t, mount(T("a"), T("b"), T("out")))
 	e := s.doneEvent("a", 1)
-	e.Memo = &core.Memo{Key: "k", Schema: "s"}
+	e.Label = &core.CacheLabel{Key: "k", Schema: "s"}
 	s.step(e)
-	if len(s.last.Memos) != 1 || s.last.Memos[0].Key != "k" || s.last.Memos[0].Path != "a" || string(s.last.Memos[0].Output) != "1" || s.last.Memos[0].Hit {
-		t.Fatalf("memos: %+v", s.last.Memos)
+	if len(s.last.Labelled) != 1 || s.last.Labelled[0].Key != "k" || s.last.Labelled[0].Path != "a" || string(s.last.Labelled[0].Output) != "1" || s.last.Labelled[0].Hit {
+		t.Fatalf("labelled: %+v", s.last.Labelled)
 	}
-	if s.step(e); len(s.last.Memos) != 0 {
-		t.Fatal("a memo of a stale result")
+	if s.step(e); len(s.last.Labelled) != 0 {
+		t.Fatal("a label of a stale result")
 	}
 	e = s.doneEvent("b", 2)
-	e.Memo, e.Cached = &core.Memo{Key: "k"}, true
-	if s.step(e); len(s.last.Memos) != 1 || !s.last.Memos[0].Hit {
-		t.Fatalf("memos of a hit: %+v", s.last.Memos)
+	e.Label, e.Cached = &core.CacheLabel{Key: "k"}, true
+	if s.step(e); len(s.last.Labelled) != 1 || !s.last.Labelled[0].Hit {
+		t.Fatalf("labels of a hit: %+v", s.last.Labelled)
 	}
 	if tasks := s.m.State().Tasks; tasks["a"].Cached || !tasks["b"].Cached || !strings.Contains(string(s.bodies[len(s.bodies)-1]), `"cached":true`) {
 		t.Errorf("cached outputs are not told apart: %s", s.bodies[len(s.bodies)-1])
 	}
 	s.wants("out")
 	failed := s.failEvent("out", "A")
-	failed.Memo, failed.Cached = &core.Memo{Key: "k"}, true
-	if s.step(failed); len(s.last.Memos) != 0 || strings.Contains(string(s.bodies[len(s.bodies)-1]), "cached") {
+	failed.Label, failed.Cached = &core.CacheLabel{Key: "k"}, true
+	if s.step(failed); len(s.last.Labelled) != 0 || strings.Contains(string(s.bodies[len(s.bodies)-1]), "cached") {
 		t.Errorf("a failure is cached: %s", s.bodies[len(s.bodies)-1])
 	}
 }

@@ -157,6 +157,7 @@ func (f *FaultyStore) Postpone(ctx context.Context, id string, wait time.Duratio
 	return f.do(func() error { return f.inner.Postpone(ctx, id, wait, why) })
 }
 
+// Lookup is Lookup of the store inside, or the fault.
 func (f *FaultyStore) Lookup(ctx context.Context, key string, maxAge time.Duration) (entry engine.CacheEntry, ok bool, err error) {
 	err = f.do(func() (err error) { entry, ok, err = f.inner.Lookup(ctx, key, maxAge); return err })
 	if err != nil {
@@ -165,22 +166,27 @@ func (f *FaultyStore) Lookup(ctx context.Context, key string, maxAge time.Durati
 	return entry, ok, nil
 }
 
+// Hold is Hold of the store inside, or the fault.
 func (f *FaultyStore) Hold(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	return one(f, func() (bool, error) { return f.inner.Hold(ctx, key, owner, ttl) })
 }
 
+// Free is Free of the store inside, or the fault.
 func (f *FaultyStore) Free(ctx context.Context, key, owner string) error {
 	return f.do(func() error { return f.inner.Free(ctx, key, owner) })
 }
 
+// Cached is Cached of the store inside, or the fault.
 func (f *FaultyStore) Cached(ctx context.Context, prefix string, limit int) ([]engine.CacheEntry, error) {
 	return one(f, func() ([]engine.CacheEntry, error) { return f.inner.Cached(ctx, prefix, limit) })
 }
 
+// Forget is Forget of the store inside, or the fault.
 func (f *FaultyStore) Forget(ctx context.Context, prefix string) (int, error) {
 	return one(f, func() (int, error) { return f.inner.Forget(ctx, prefix) })
 }
 
+// CacheStats is CacheStats of the store inside, or the fault.
 func (f *FaultyStore) CacheStats(ctx context.Context) (engine.CacheStats, error) {
 	return one(f, func() (engine.CacheStats, error) { return f.inner.CacheStats(ctx) })
 }

@@ -21,9 +21,9 @@ type flights struct {
 
 // flight is an attempt that makes the output of a key. It lasts until its result is durable, or is known not to be kept.
 type flight struct {
-	memo core.Memo
-	run  *Run
-	over chan struct{}
+	label core.CacheLabel
+	run   *Run
+	over  chan struct{}
 
 	// mu guards held, and a renewal: the hold is this flight's, and its result has not been made.
 	mu   sync.Mutex
@@ -31,17 +31,17 @@ type flight struct {
 }
 
 // join begins the flight of a key, or returns what to wait for.
-func (fs *flights) join(memo core.Memo, r *Run) (mine *flight, other <-chan struct{}) {
+func (fs *flights) join(label core.CacheLabel, r *Run) (mine *flight, other <-chan struct{}) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.of[memo.Key]; f != nil {
+	if f := fs.of[label.Key]; f != nil {
 		return nil, f.over
 	}
-	f := &flight{memo: memo, run: r, over: make(chan struct{})}
+	f := &flight{label: label, run: r, over: make(chan struct{})}
 	if fs.of == nil {
 		fs.of = map[string]*flight{}
 	}
-	fs.of[memo.Key] = f
+	fs.of[label.Key] = f
 	return f, nil
 }
 
@@ -97,40 +97,40 @@ func (f *flight) renew() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held {
-		_, _ = f.run.e.cfg.Store.Hold(f.run.e.life, f.memo.Key, f.run.id, f.run.e.cfg.LeaseTTL)
+		_, _ = f.run.e.cfg.Store.Hold(f.run.e.life, f.label.Key, f.run.id, f.run.e.cfg.LeaseTTL)
 	}
 }
 
-// recall finds a stored output for an attempt. Without one, and if the task may be cached, the attempt makes it, under
+// cached finds a stored output for an attempt. Without one, and if the task may be cached, the attempt makes it, under
 // the flight returned.
-func (r *Run) recall(ctx context.Context, s core.Start) (hit *CacheEntry, f *flight, memo core.Memo, err error) {
+func (r *Run) cached(ctx context.Context, s core.Start) (hit *CacheEntry, f *flight, label core.CacheLabel, err error) {
 	policy, ok, err := cache.Of(s.Policy)
 	if err == nil && ok {
-		memo = core.Memo{TTL: policy.TTL, Schema: s.Schema, Scope: policy.Scope.String(), Identity: s.Identity}
-		memo.Key, err = cache.Key(cache.Inputs{Policy: policy, Run: r.id, Workflow: r.def.Name, Path: s.Path,
+		label = core.CacheLabel{TTL: policy.TTL, Schema: s.Schema, Scope: policy.Scope.String(), Identity: s.Identity}
+		label.Key, err = cache.Key(cache.Inputs{Policy: policy, Run: r.id, Workflow: r.def.Name, Path: s.Path,
 			Input: s.Input, Identity: s.Identity, Schema: s.Schema})
 	}
 	switch {
 	case err != nil:
-		return nil, nil, memo, &cairn.Failure{Code: cairn.TaskFailed, Permanent: true, Message: err.Error()}
+		return nil, nil, label, &cairn.Failure{Code: cairn.TaskFailed, Permanent: true, Message: err.Error()}
 	case !ok:
-		return nil, nil, memo, nil
+		return nil, nil, label, nil
 	}
 	for {
-		if hit, err = r.lookup(ctx, s, memo); hit != nil || err != nil {
-			return hit, nil, memo, err
+		if hit, err = r.lookup(ctx, s, label); hit != nil || err != nil {
+			return hit, nil, label, err
 		}
-		mine, other := r.e.flights.join(memo, r)
+		mine, other := r.e.flights.join(label, r)
 		if mine != nil {
 			if hit, err = r.takeOff(ctx, s, mine); hit != nil || err != nil {
-				return hit, nil, memo, err
+				return hit, nil, label, err
 			}
-			return nil, mine, memo, nil
+			return nil, mine, label, nil
 		}
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, nil, memo, ctx.Err()
+			return nil, nil, label, ctx.Err()
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (r *Run) takeOff(ctx context.Context, s core.Start, f *flight) (hit *CacheE
 	for {
 		held := false
 		err := r.ask(ctx, "holding a cache key for "+s.Path, func() (err error) {
-			held, err = r.e.cfg.Store.Hold(ctx, f.memo.Key, r.id, r.e.cfg.LeaseTTL)
+			held, err = r.e.cfg.Store.Hold(ctx, f.label.Key, r.id, r.e.cfg.LeaseTTL)
 			return err
 		})
 		if err != nil {
@@ -156,7 +156,7 @@ func (r *Run) takeOff(ctx context.Context, s core.Start, f *flight) (hit *CacheE
 			f.hold(true)
 		}
 		// After the hold: what was made in between is there by now.
-		if hit, err := r.lookup(ctx, s, f.memo); hit != nil || err != nil || held {
+		if hit, err := r.lookup(ctx, s, f.label); hit != nil || err != nil || held {
 			return hit, err
 		}
 		select {
@@ -169,11 +169,11 @@ func (r *Run) takeOff(ctx context.Context, s core.Start, f *flight) (hit *CacheE
 
 // lookup returns a stored output that is still one of the task's: it has today's schema, passes today's checks, and its
 // files are there. Any other is a miss, and is replaced by what the attempt makes.
-func (r *Run) lookup(ctx context.Context, s core.Start, memo core.Memo) (*CacheEntry, error) {
+func (r *Run) lookup(ctx context.Context, s core.Start, label core.CacheLabel) (*CacheEntry, error) {
 	var entry CacheEntry
 	found := false
 	err := r.ask(ctx, "looking for a stored output of "+s.Path, func() (err error) {
-		entry, found, err = r.e.cfg.Store.Lookup(ctx, memo.Key, memo.TTL)
+		entry, found, err = r.e.cfg.Store.Lookup(ctx, label.Key, label.TTL)
 		return err
 	})
 	if err != nil || !found || entry.Schema != s.Schema || !passes(s.Check, entry.Output) {
@@ -202,12 +202,12 @@ func passes(check func(json.RawMessage) error, output json.RawMessage) (ok bool)
 	return json.Valid(output) && (check == nil || check(output) == nil)
 }
 
-// finish ends the event of an attempt that has made an output for others: a result goes on to its frame under the memo;
+// finish ends the event of an attempt that has made an output for others: a result goes on to its frame under the label;
 // without one, others may try. What emits effects is not stored: a hit would leave them out.
 func (f *flight) finish(ev core.Event) core.Event {
 	f.hold(false) // what is left of it is time enough for a commit
 	if ev.Kind == core.TaskDone && len(ev.Effects) == 0 {
-		ev.Memo = &f.memo
+		ev.Label = &f.label
 	} else {
 		f.run.abandon(f)
 	}
@@ -217,8 +217,8 @@ func (f *flight) finish(ev core.Event) core.Event {
 // abandon ends a flight that leaves nothing in the store.
 func (r *Run) abandon(f *flight) {
 	f.hold(false)
-	r.free(f.memo.Key)
-	r.e.flights.land(f.memo.Key, r)
+	r.free(f.label.Key)
+	r.e.flights.land(f.label.Key, r)
 }
 
 // free lets others make the output. Where that can't be written the hold runs out by itself; a run that has been lost to
@@ -232,23 +232,23 @@ func (r *Run) free(key string) {
 // landed ends the flights whose results came with these events, now that they are durable, or were not accepted.
 func (r *Run) landed(events []core.Event, step core.Step) {
 	for _, ev := range events {
-		if ev.Memo == nil || ev.Cached {
+		if ev.Label == nil || ev.Cached {
 			continue
 		}
 		kept := false
-		for _, m := range step.Memos {
-			kept = kept || m.Key == ev.Memo.Key
+		for _, m := range step.Labelled {
+			kept = kept || m.Key == ev.Label.Key
 		}
 		if !kept {
-			r.free(ev.Memo.Key)
+			r.free(ev.Label.Key)
 		}
-		r.e.flights.land(ev.Memo.Key, r)
+		r.e.flights.land(ev.Label.Key, r)
 	}
 }
 
-// writes makes the store's part of memos.
-func (r *Run) writes(memos []core.Memoized) (all []CacheWrite) {
-	for _, m := range memos {
+// writes makes the store's part of labelled.
+func (r *Run) writes(labelled []core.Labelled) (all []CacheWrite) {
+	for _, m := range labelled {
 		if m.Hit {
 			all = append(all, CacheWrite{Used: true, Entry: CacheEntry{Key: m.Key}})
 			continue
