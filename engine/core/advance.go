@@ -10,7 +10,7 @@ import (
 // maxTurns is how many iterations a loop may go through in one step: only one of them can have done any work.
 const maxTurns = 1000
 
-// advance moves loops, tries and the root on, as far as their parts are done. It reports whether anything moved.
+// advance moves loops and tries on, as far as their parts are done. It reports whether anything moved.
 func (m *Machine) advance() (moved bool) {
 	failed := m.memo.failed
 	m.memo.failed = nil

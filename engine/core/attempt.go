@@ -83,7 +83,6 @@ func (m *Machine) outcome(path string, t *Task, n *node) {
 		m.touched(path, t)
 	}
 	if n == nil {
-		m.check(nil)
 		return
 	}
 	switch t.Status {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/cairnrun/cairn"
 )
@@ -285,13 +286,5 @@ func (mo *memo) noted() {
 }
 
 func (l Line) equal(o Line) bool {
-	if l.Path != o.Path || l.Kind != o.Kind || l.Schema != o.Schema || l.Untaken != o.Untaken || len(l.After) != len(o.After) {
-		return false
-	}
-	for i := range l.After {
-		if l.After[i] != o.After[i] {
-			return false
-		}
-	}
-	return true
+	return l.Path == o.Path && l.Kind == o.Kind && l.Schema == o.Schema && l.Untaken == o.Untaken && slices.Equal(l.After, o.After)
 }

@@ -46,10 +46,7 @@ func (m *Machine) shutTry(n *node, reason string, why *cairn.Failure) bool {
 		m.decide(Decision{Kind: Closed, Path: n.path, Failure: why})
 	}
 	n.active = true
-	if n.try.Finally != nil && !n.entered {
-		n.entered = true
-		m.bump(n, 1)
-	}
+	m.await(n)
 	m.shut(n.children[phasePart(st)], reason, why)
 	m.check(n)
 	return false

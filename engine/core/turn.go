@@ -88,10 +88,7 @@ func (m *Machine) proceed(n *node) {
 // enter makes a try active, in the phase the state has it in.
 func (m *Machine) enter(n *node) {
 	n.active = true
-	if n.try.Finally != nil && !n.entered {
-		n.entered = true
-		m.bump(n, 1)
-	}
+	m.await(n)
 	st := m.state.Tries[n.path]
 	part := n.children[phasePart(st)]
 	if st != nil && st.Closing {
@@ -101,6 +98,14 @@ func (m *Machine) enter(n *node) {
 		m.activate(part)
 	}
 	m.check(n)
+}
+
+// await makes a try that has a Finally one of the things that its surroundings wait for.
+func (m *Machine) await(n *node) {
+	if n.try.Finally != nil && !n.entered {
+		n.entered = true
+		m.bump(n, 1)
+	}
 }
 
 // exit takes a try out of what its surroundings wait for.

@@ -76,12 +76,10 @@ func begin(n *node) {
 	}
 }
 
-// check puts a loop, a try or, for nil, the root on the list of composites to look at after rendering.
+// check puts the owner of a part, a loop or a try, on the list of composites to look at after rendering. The root's part has
+// no owner: finish looks at it in every step.
 func (m *Machine) check(n *node) {
-	if n == nil {
-		n = m.memo.root
-	}
-	if !n.queued {
+	if n != nil && !n.queued {
 		n.queued = true
 		m.memo.checks = append(m.memo.checks, n)
 	}
