@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cairnrun/cairn"
@@ -18,7 +20,7 @@ func (e *Engine) explain(ctx context.Context, id string, d *core.Divergence) (*c
 		return d.Failure, nil
 	}
 	then := core.Lines{}
-	err := decoded(ctx, e.cfg.Store, id, func(f *core.Frame, _ string) error {
+	err := ReadFrames(ctx, e.cfg.Store, id, 1, func(f *core.Frame, _ string) error {
 		if f.N <= d.Frame {
 			then.Fold(f.Plan)
 		}
@@ -33,7 +35,7 @@ func (e *Engine) explain(ctx context.Context, id string, d *core.Divergence) (*c
 	return &f, nil
 }
 
-// diff shows how a plan differs, in tree order of today's.
+// diff shows how a plan differs, in tree order of today's, then what is gone by path.
 func diff(then core.Lines, today []core.Line) string {
 	var out []string
 	now := map[string]bool{}
@@ -48,9 +50,9 @@ func diff(then core.Lines, today []core.Line) string {
 		}
 		out = append(out, "+ "+l.String())
 	}
-	for path, was := range then {
+	for _, path := range slices.Sorted(maps.Keys(then)) {
 		if !now[path] {
-			out = append(out, "- "+was.String())
+			out = append(out, "- "+then[path].String())
 		}
 	}
 	if more := len(out) - maxDiff; more > 0 {

@@ -172,3 +172,32 @@ func TestReplayTellsTheFirstDivergence(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsGoneIsToldInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+		begun := make(chan struct{}, 1)
+		var many cairn.Nodes
+		want := ""
+		for _, id := range strings.Split("a b c d e f g h", " ") {
+			many = append(many, task.Task[int]{ID: cairn.Key[int](id), Do: do(1)})
+			want += "- task " + id + " "
+		}
+		end := task.Task[int]{ID: second, Do: hang(begun)}
+		interrupted(t, store, workflow(func(*cairn.View) cairn.Node { return cairn.Nodes{cairn.Parallel{Children: many}, end} }), begun)
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{workflow(func(*cairn.View) cairn.Node { return end })}})
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for line := range strings.Lines(wait(t, run, core.Blocked).Failure.Message) {
+			if name, gone := strings.CutPrefix(line, "- task "); gone && !strings.HasPrefix(name, "second") {
+				got += "- task " + name[:1] + " "
+			}
+		}
+		if got != want {
+			t.Errorf("gone: %s, want %s", got, want)
+		}
+	})
+}

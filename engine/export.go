@@ -64,7 +64,7 @@ func Export(ctx context.Context, store Store, artifacts cairn.Artifacts, id stri
 	err = store.Frames(ctx, id, 1, func(n int64, body []byte) error {
 		f, err := core.Decode(body)
 		if err != nil {
-			return &cairn.Error{Code: CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be read", n), Err: err}
+			return corrupt(id, n, err)
 		}
 		for _, ev := range f.Events {
 			for _, a := range ev.Artifacts {
@@ -136,6 +136,7 @@ type recording struct {
 	run     RunInfo
 	frames  []*core.Frame
 	bodies  [][]byte
+	hashes  []string
 	entries []Entry
 	files   []file
 }
@@ -175,7 +176,7 @@ func readExport(r io.Reader) (*recording, error) {
 				return nil, bad(n, fmt.Sprintf("frame %d does not follow the one before", f.N), nil)
 			}
 			hash = core.Hash(l.Frame)
-			rec.frames, rec.bodies = append(rec.frames, f), append(rec.bodies, l.Frame)
+			rec.frames, rec.bodies, rec.hashes = append(rec.frames, f), append(rec.bodies, l.Frame), append(rec.hashes, hash)
 		case l.Entry != nil:
 			rec.entries = append(rec.entries, *l.Entry)
 		case l.Artifact != nil:
@@ -245,7 +246,7 @@ func (rec *recording) commits() ([]Commit, error) {
 	state := core.NewState()
 	commits := make([]Commit, len(rec.frames))
 	for i, f := range rec.frames {
-		hash := core.Hash(rec.bodies[i])
+		hash := rec.hashes[i]
 		if err := state.Fold(f, hash); err != nil {
 			return bad("the frames do not fold", err)
 		}

@@ -15,7 +15,7 @@ import (
 // and takes no lease.
 func Load(ctx context.Context, store Store, id string) (*core.State, core.Lines, error) {
 	state, lines := core.NewState(), core.Lines{}
-	err := decoded(ctx, store, id, func(f *core.Frame, hash string) error {
+	err := folded(ctx, store, id, func(f *core.Frame, hash string) error {
 		lines.Fold(f.Plan)
 		return state.Fold(f, hash)
 	})
@@ -25,7 +25,17 @@ func Load(ctx context.Context, store Store, id string) (*core.State, core.Lines,
 // LoadMachine folds a run's frames into a machine of the workflow's code: to look at, or to go on with under a lease.
 func LoadMachine(ctx context.Context, store Store, id string, def cairn.Definition) (*core.Machine, error) {
 	m := core.New(def)
-	return m, decoded(ctx, store, id, m.Fold)
+	return m, folded(ctx, store, id, m.Fold)
+}
+
+// folded hands a run's frames to a fold. One that does not follow is a corrupt history, as one that can't be read is.
+func folded(ctx context.Context, store Store, id string, fold func(f *core.Frame, hash string) error) error {
+	return ReadFrames(ctx, store, id, 1, func(f *core.Frame, hash string) error {
+		if err := fold(f, hash); err != nil {
+			return corrupt(id, f.N, err)
+		}
+		return nil
+	})
 }
 
 // decodeBatch is how many frames are decoded in one go.
@@ -41,24 +51,24 @@ type batch struct {
 	done   chan struct{}
 }
 
-// decoded reads a run's frames in order. Decoding is what a resume spends its time on, so it goes on in parallel to the
-// reading of rows and to fn, which alone sees the frames in order.
-func decoded(ctx context.Context, store Store, id string, fn func(f *core.Frame, hash string) error) error {
+// ReadFrames calls fn with a run's frames from number n on, in order, as of one moment, each with its hash. A frame that
+// can't be read is CORRUPT_HISTORY; an error of fn ends the reading and is returned as it is.
+//
+// Decoding is what a resume spends its time on, so it goes on in parallel to the reading of rows and to fn, which alone
+// sees the frames in order.
+func ReadFrames(ctx context.Context, store Store, id string, n int64, fn func(f *core.Frame, hash string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *batch, 2*runtime.GOMAXPROCS(0))
 	group.Go(func() error {
 		defer close(queue)
-		return readBatches(ctx, store, id, queue)
+		return readBatches(ctx, store, id, n, queue)
 	})
 	group.Go(func() error {
 		for b := range queue {
 			<-b.done
 			for i, f := range b.frames {
-				if err := fn(f, b.hashes[i]); err != nil && b.err == nil {
-					b.err = corrupt(id, b.first+int64(i), err)
-				}
-				if b.err != nil {
-					return b.err
+				if err := fn(f, b.hashes[i]); err != nil {
+					return err
 				}
 			}
 			if b.err != nil {
@@ -72,7 +82,7 @@ func decoded(ctx context.Context, store Store, id string, fn func(f *core.Frame,
 
 // readBatches reads rows into batches and has each decoded in a goroutine of its own. It has waited for all of them when
 // it returns.
-func readBatches(ctx context.Context, store Store, id string, queue chan<- *batch) error {
+func readBatches(ctx context.Context, store Store, id string, from int64, queue chan<- *batch) error {
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	send := func(b *batch) error {
@@ -85,7 +95,7 @@ func readBatches(ctx context.Context, store Store, id string, queue chan<- *batc
 		}
 	}
 	b := &batch{done: make(chan struct{})}
-	err := store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+	err := store.Frames(ctx, id, from, func(n int64, body []byte) error {
 		if len(b.bodies) == 0 {
 			b.first = n
 		}

@@ -50,7 +50,7 @@ func Replay(def cairn.Definition, r io.Reader) (Report, error) {
 	}
 	p := player{def: def, m: core.New(def), recorded: core.NewState(), lines: core.Lines{}, report: &report}
 	for i, f := range rec.frames {
-		if report.Divergence = p.play(f, core.Hash(rec.bodies[i])); report.Divergence != nil {
+		if report.Divergence = p.play(f, rec.hashes[i]); report.Divergence != nil {
 			return report, nil
 		}
 		report.Frames = f.N

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
-	"github.com/cairnrun/cairn/internal/process"
 )
 
 // StartOptions says how a run starts. The zero value is fine.
@@ -128,7 +127,7 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 		return nil, err
 	}
 	claim := e.claim()
-	if o := info.Owner; o.Token != "" && process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started}) {
+	if info.Owner.Dead() {
 		claim.Dead = info.Epoch
 	}
 	lease, err := e.leased(ctx, id, func() (Lease, error) { return e.cfg.Store.Claim(ctx, id, claim) },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/internal/process"
 )
 
 // Codes a Store returns. Adapters add their own for what is wrong with the file or server itself.
@@ -149,6 +150,11 @@ type Owner struct {
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Started string `json:"started,omitempty"`
+}
+
+// Dead says that the owner's process has ended, as far as this host can know: it never guesses.
+func (o Owner) Dead() bool {
+	return process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started})
 }
 
 // Claim asks for a lease.

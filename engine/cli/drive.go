@@ -42,12 +42,9 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 
 // seen shows the progress what happened before, silently, so that it can tell what is lost.
 func (s *session) seen(ctx context.Context, id string) error {
-	return s.store.Frames(ctx, id, 1, func(_ int64, body []byte) error {
-		f, err := core.Decode(body)
-		if err == nil {
-			s.progress.projector.project(f)
-		}
-		return err
+	return engine.ReadFrames(ctx, s.store, id, 1, func(f *core.Frame, _ string) error {
+		s.progress.projector.project(f)
+		return nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 )
@@ -44,12 +45,8 @@ func (a *app) tell(ctx context.Context, store *sqlite.Store, id string, follow b
 			return err
 		}
 		if info.Head >= next {
-			err := store.Frames(ctx, id, next, func(n int64, body []byte) error {
-				f, err := core.Decode(body)
-				if err != nil {
-					return err
-				}
-				next = n + 1
+			err := engine.ReadFrames(ctx, store, id, next, func(f *core.Frame, _ string) error {
+				next = f.N + 1
 				for _, h := range p.project(f) {
 					if err := a.happened(h); err != nil {
 						return err

@@ -14,7 +14,6 @@ import (
 	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
-	"github.com/cairnrun/cairn/internal/process"
 )
 
 const defaultDB = ".cairn/cairn.db"
@@ -110,8 +109,7 @@ func (a *app) workflow(name string) (cairn.Definition, error) {
 
 // driven says that a live process has the run, as far as this one can know.
 func driven(info engine.RunInfo) bool {
-	o := info.Owner
-	return o.Token != "" && info.Until.After(time.Now()) && !process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started})
+	return info.Owner.Token != "" && info.Until.After(time.Now()) && !info.Owner.Dead()
 }
 
 // interrupted is shown of a run that should be running, and that nobody drives.

@@ -115,11 +115,7 @@ func (a *app) again(ctx context.Context, info engine.RunInfo, workflow string, i
 func (a *app) storedInput(ctx context.Context, id string) (input json.RawMessage, err error) {
 	enough := errors.New("the first frame has it")
 	err = a.reading(ctx, func(store *sqlite.Store) error {
-		err := store.Frames(ctx, id, 1, func(_ int64, body []byte) error {
-			f, err := core.Decode(body)
-			if err != nil {
-				return err
-			}
+		err := engine.ReadFrames(ctx, store, id, 1, func(f *core.Frame, _ string) error {
 			for _, ev := range f.Events {
 				if ev.Kind == core.RunStarted {
 					input = ev.Payload

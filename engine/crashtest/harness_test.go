@@ -12,7 +12,6 @@ import (
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/crashtest"
-	"github.com/cairnrun/cairn/internal/process"
 )
 
 var (
@@ -65,7 +64,7 @@ func checker(t testing.TB, place crashtest.Place, workflow string, undisturbed *
 	}
 	return &crashtest.Checker{Def: (&crashtest.World{}).Definition(workflow), Artifacts: files, Effects: crashtest.Effects,
 		Dead: func(o engine.Owner) bool {
-			return process.Dead(process.ID{Host: o.Host, PID: o.PID, Started: o.Started})
+			return o.Dead()
 		}, Undisturbed: undisturbed}
 }
 
