@@ -70,6 +70,3 @@ func (w Workflow[In, Out]) Define() Definition {
 
 // Ref names a workflow of these types that is registered elsewhere; a constant, so that workflows may name one another.
 type Ref[In, Out any] string
-
-// Name is the reference as a string.
-func (r Ref[In, Out]) Name() string { return string(r) }

@@ -60,3 +60,17 @@ func TestScriptedRun(t *testing.T) {
 	run.Record(t, "testdata/review.jsonl")
 	enginetest.Replay(t, review, "testdata/review.jsonl")
 }
+
+func TestScriptedAttempts(t *testing.T) {
+	broken := errors.New("the printer is out of ink")
+	run := enginetest.Run(t, review, "cairns", enginetest.Script{
+		"draft":   enginetest.Each(enginetest.Fail(broken), enginetest.Value("second try")),
+		"verdict": enginetest.Fail(broken),
+	})
+	if run.Status != core.Failed || run.Failure.Path != "round[0]/verdict" || run.Failure.Message != broken.Error() {
+		t.Errorf("%s: %v", run.Status, run.Failure)
+	}
+	if d := run.State.Tasks["round[0]/draft"]; string(d.Output) != `"second try"` || d.Attempt != 2 {
+		t.Errorf("the draft ended as %+v", d)
+	}
+}
