@@ -43,6 +43,8 @@ const (
 	LoopExhausted Code = "LOOP_EXHAUSTED"
 	// ResultMissing: everything finished and the workflow's result key has no value.
 	ResultMissing Code = "RESULT_MISSING"
+	// BudgetExceeded: a limit of package aspects is reached; the failure's Detail is a Breach.
+	BudgetExceeded Code = "BUDGET_EXCEEDED"
 	// Cancelled: the run was asked to cancel, or the task's surroundings failed.
 	Cancelled Code = "CANCELLED"
 )

@@ -218,11 +218,19 @@ func (m *Machine) raise(from *node, f *cairn.Failure) {
 			f = caused(f, st)
 		}
 		m.decide(Decision{Kind: Closed, Path: try.path, Failure: f})
-		m.shut(n, "failure around it", around(f))
+		m.shut(n, manner(f), around(f))
 		return
 	}
 	m.decide(Decision{Kind: Failing, Failure: f})
-	m.shut(m.memo.root, "failure around it", around(f))
+	m.shut(m.memo.root, manner(f), around(f))
+}
+
+// manner is what a failure does to what runs beside it. A breached budget lets it end: it is paid for.
+func manner(f *cairn.Failure) string {
+	if f.Code == cairn.BudgetExceeded {
+		return Draining
+	}
+	return "failure around it"
 }
 
 // caused hangs the failure that a failing Catch or Finally replaces below the one that replaces it, after the causes

@@ -11,7 +11,10 @@ import (
 // cancelTimer is the path of the timer that ends a cancelled run's grace.
 const cancelTimer = "#cancel"
 
-// settleRun closes the root of a run that was asked to cancel.
+// cancelled is why the attempts of a cancelled run are told to stop.
+const cancelled = "the run is cancelled"
+
+// settleRun closes the root of a run that was asked to cancel. Nothing drains any more.
 func (m *Machine) settleRun() {
 	s, root := m.state, m.memo.root
 	if s.Cancelling == nil {
@@ -19,7 +22,12 @@ func (m *Machine) settleRun() {
 	}
 	if !root.closed {
 		why := &cairn.Failure{Code: cairn.Cancelled, Message: s.Cancelling.Reason, Permanent: true}
-		m.shut(root, "the run is cancelled", why)
+		m.shut(root, cancelled, why)
+	}
+	for _, path := range s.runningPaths() {
+		if s.Tasks[path].Stopping == Draining {
+			m.stop(path, cancelled)
+		}
 	}
 	if m.forced() {
 		m.stopAll("the grace of the cancelled run is over")
@@ -117,7 +125,7 @@ func (m *Machine) blocked(f *Frame) {
 	m.memo = nil
 	f.Unrendered = true
 	if c := m.state.Cancelling; c != nil {
-		m.stopAll("the run is cancelled")
+		m.stopAll(cancelled)
 		if len(m.state.running) == 0 {
 			m.end(CancelledRun, &cairn.Failure{Code: cairn.Cancelled, Message: c.Reason})
 			return

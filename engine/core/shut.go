@@ -2,8 +2,12 @@ package core
 
 import "github.com/cairnrun/cairn"
 
-// shut closes a part: nothing in it starts any more, what runs is cancelled, what waits is forgotten, and each try in
-// it that has a Finally goes there, with why as the failure that goes outward.
+// Draining is the reason of an attempt that nothing comes after: its part is closed, but what it gives is paid for and
+// counts. It is not told to stop.
+const Draining = "draining"
+
+// shut closes a part: nothing in it starts any more, what runs is cancelled, or drained, as the reason says, what waits is
+// forgotten, and each try in it that has a Finally goes there, with why as the failure that goes outward.
 func (m *Machine) shut(part *node, reason string, why *cairn.Failure) {
 	part.closed, part.active = true, false
 	for _, c := range part.children {
@@ -52,13 +56,15 @@ func (m *Machine) shutTry(n *node, reason string, why *cairn.Failure) bool {
 	return false
 }
 
-// stop cancels a task's running attempt, and forgets one that was to follow.
+// stop cancels a task's running attempt, and forgets one that was to follow. One that drains can still be cancelled.
 func (m *Machine) stop(path, reason string) {
 	switch t := m.state.Tasks[path]; {
 	case t == nil:
-	case t.Status == TaskRunning && t.Stopping == "":
+	case t.Status == TaskRunning && (t.Stopping == "" || t.Stopping == Draining && reason != Draining):
 		m.decide(Decision{Kind: Cancelling, Path: path, Reason: reason})
-		m.command(Command{Kind: CancelTask, Path: path})
+		if reason != Draining {
+			m.command(Command{Kind: CancelTask, Path: path})
+		}
 	case t.Status == TaskWaiting:
 		if t.At > 0 {
 			m.command(Command{Kind: ClearTimer, Path: path})
