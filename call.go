@@ -24,6 +24,8 @@ type Call struct {
 	Detail    json.RawMessage
 	Journal   Journal
 	Artifacts Artifacts
+	// Meter is asked before each model call and told after it. Nil outside of an engine.
+	Meter Meter
 }
 
 // Journal is the memory of a task's attempts between frames: sub-steps that finished, and the last heartbeat. It is
@@ -49,22 +51,40 @@ type Artifacts interface {
 type Result struct {
 	// Output is the task's value as JSON, already validated.
 	Output json.RawMessage
-	Usage  []Usage
+	// Usage lists the model calls that Call.Meter was not told of.
+	Usage []Usage
 	// Artifacts are files written by the attempt; they were durable before the frame that refers to them.
 	Artifacts []Artifact
 	Effects   []Effect
 }
 
-// Usage is what one model call used, in tokens.
+// Usage is what one model call used, in tokens. No token is counted in two fields.
 type Usage struct {
-	Model      string `json:"model"`
-	Input      int64  `json:"input,omitempty"`
-	Output     int64  `json:"output,omitempty"`
-	CacheRead  int64  `json:"cacheRead,omitempty"`
-	CacheWrite int64  `json:"cacheWrite,omitempty"`
-	// CacheWrite1h is the part written with an hour's life, kept apart because it has another price.
+	Model string `json:"model"`
+	// Input is what was read uncached, Output what was written, reasoning included.
+	Input  int64 `json:"input,omitempty"`
+	Output int64 `json:"output,omitempty"`
+	// CacheRead came out of the provider's prompt cache. CacheWrite went into it for five minutes, CacheWrite1h for an
+	// hour, which has another price.
+	CacheRead    int64 `json:"cacheRead,omitempty"`
+	CacheWrite   int64 `json:"cacheWrite,omitempty"`
 	CacheWrite1h int64 `json:"cacheWrite1h,omitempty"`
+
+	// The engine sets the rest, from its price table, when it books the call.
+
+	// Cost is in micro-dollars. Unpriced says that the model has no price: Cost is 0 then.
+	Cost     int64 `json:"cost,omitempty"`
+	Unpriced bool  `json:"unpriced,omitempty"`
+	// Window is the model's, in tokens, where the call has filled more than half of it; else 0.
+	Window int64 `json:"window,omitempty"`
 }
+
+// Context is how much of the model's window the call has read: what was uncached, and what came from the cache or went
+// into it.
+func (u Usage) Context() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWrite1h }
+
+// Tokens is all that the call has read and written: what a token budget counts.
+func (u Usage) Tokens() int64 { return u.Context() + u.Output }
 
 // Artifact refers to a content-addressed file.
 type Artifact struct {

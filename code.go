@@ -66,6 +66,8 @@ const (
 	RenderPanicked Code = "RENDER_PANICKED"
 	// NoFixpoint: a step rendered 100 times and each render changed what the next one reads.
 	NoFixpoint Code = "NO_FIXPOINT"
+	// UnpricedModel: a budget limits the cost, and a model has no price.
+	UnpricedModel Code = "UNPRICED_MODEL"
 	// CodeChanged: today's code renders another structure than the last frame has.
 	CodeChanged Code = "CODE_CHANGED"
 )

@@ -17,12 +17,13 @@ const (
 	KindLoop     Kind = "loop"     // Loop
 	KindScope    Kind = "scope"    // Scope, ForEach
 	KindTry      Kind = "try"      // Try
+	KindAspects  Kind = "aspects"  // what package aspects makes
 )
 
 // Spec is a node as data. Exactly the part that its Kind names is set; Children and Body build what is below.
 type Spec struct {
 	Kind Kind
-	// ID is the explicit name of a task, loop or scope, and the optional one of a try.
+	// ID is the explicit name of a task, loop or scope, and the optional one of a try or aspects.
 	ID       string
 	Children Nodes
 	// Body renders the inside of a scope or of one iteration of a loop.
@@ -32,6 +33,7 @@ type Spec struct {
 	Branch   *BranchSpec
 	Loop     *LoopSpec
 	Try      *TrySpec
+	Aspects  *AspectsSpec
 	// Mistakes found while lowering; they are reported with all others of the tree.
 	Mistakes []error
 }
@@ -77,6 +79,8 @@ type TaskSpec struct {
 	// function's version. Anonymous is an agent that does not tell.
 	Identity  string
 	Anonymous bool
+	// Models are those that the task's calls are made with, as far as its agent tells: a cost budget wants prices for them.
+	Models []string
 	// Check says why a stored output is none of today's type. Nil takes everything.
 	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.

@@ -16,20 +16,21 @@ func (m *Machine) admit() bool {
 	}
 	for len(mo.ready) > 0 && (s.Limit == 0 || len(s.running) < s.Limit) {
 		n := mo.ready.pop()
-		if n.dropped || !n.active || n.settled {
-			continue
-		}
 		t := s.Tasks[n.path]
-		if t != nil && t.Status == TaskRunning || !n.free() {
+		if n.dropped || !n.active || n.settled || t != nil && t.Status == TaskRunning || !n.free() {
+			m.readmit(n, nil)
 			continue
 		}
-		if m.skips(n, t) {
-			m.decide(Decision{Kind: SkippedTask, Path: n.path, Reason: "SkipIf"})
-			begin(n)
-			m.outcome(n.path, s.Tasks[n.path], n)
-		} else {
+		full := m.full(n)
+		switch {
+		case full != nil:
+			full.held.push(n)
+		case m.skips(n, t):
+			m.skip(n, skipIf)
+		case !m.refused(n, t):
 			m.start(n, t)
 		}
+		m.readmit(n, full)
 		if len(mo.dirty) > 0 || len(mo.checks) > 0 || len(mo.failed) > 0 {
 			return true
 		}
@@ -44,6 +45,16 @@ func (m *Machine) skips(n *node, t *Task) (skip bool) {
 	}
 	m.view(n.scope, nil, func(v *cairn.View) { skip = n.task.SkipIf(v) })
 	return skip
+}
+
+// skipIf is the reason of a task that its own SkipIf has skipped.
+const skipIf = "SkipIf"
+
+// skip ends a task that is not to run.
+func (m *Machine) skip(n *node, reason string) {
+	m.decide(Decision{Kind: SkippedTask, Path: n.path, Reason: reason})
+	begin(n)
+	m.outcome(n.path, m.state.Tasks[n.path], n)
 }
 
 // start decides on an attempt.
@@ -65,12 +76,13 @@ func (m *Machine) start(n *node, t *Task) {
 		d.InputHash = hash.String()
 		m.memo.input.add(hash)
 	}
+	d.Budgets, d.Tracking = m.limits(n)
 	m.decide(d)
 	begin(n)
 	m.bump(n, 1)
 	st := m.state.Tasks[n.path]
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
-		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Run: n.task.Run,
+		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Budgets: d.Budgets, Governing: len(n.governing()), Run: n.task.Run,
 		Schema: n.task.SchemaHash, Identity: n.task.Identity, Check: n.task.Check}})
 }
 

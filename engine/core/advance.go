@@ -117,6 +117,9 @@ func (m *Machine) advanceLoop(n *node) {
 			break
 		}
 		m.raise(n, exhausted(n.path, i))
+	case m.skipping(n) != "":
+		m.decide(Decision{Kind: Exhausted, Path: n.path, I: i, Yes: true, Reason: m.skipping(n)})
+		m.settle(n)
 	default:
 		if n.turned != m.state.Frame {
 			n.turned, n.turns = m.state.Frame, 0

@@ -38,6 +38,9 @@ func (s *State) event(e *Event) error {
 		if s.Status == Paused {
 			s.Status = Running
 		}
+	case RunReopened:
+		s.Status, s.Failure = Running, nil
+		s.Reopened++
 	case TaskDone, TaskFailed, TaskLost:
 		return s.attempt(e)
 	case TimerFired:
@@ -57,6 +60,7 @@ func (s *State) attempt(e *Event) error {
 	if t == nil || t.Attempt != e.Attempt {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
+	s.book(t, e.Usage, s.Time)
 	switch {
 	case e.Kind == TaskDone && t.Stopping != Unmounted:
 		s.end(e.Path, t, TaskFinished)
@@ -69,6 +73,9 @@ func (s *State) attempt(e *Event) error {
 		if !e.Graceful {
 			t.Losses++
 		}
+	case e.Refused != nil:
+		s.move(e.Path, t, TaskWaiting)
+		t.Refused = e.Refused
 	default:
 		s.move(e.Path, t, TaskWaiting)
 		t.Failure = e.Failure
@@ -80,6 +87,7 @@ func (s *State) attempt(e *Event) error {
 // resumed loses every running attempt. A failure blocks the run again at once.
 func (s *State) resumed(failure *cairn.Failure) {
 	for path, t := range s.running {
+		s.book(t, nil, s.before) // the time in which nobody drove the run is nobody's
 		if t.Stopping != "" {
 			s.reset(path, t)
 			continue
@@ -105,6 +113,8 @@ func (s *State) decision(d *Decision) error {
 		}
 		s.move(d.Path, t, TaskRunning)
 		t.Attempt, t.Schema, t.Policy, t.Reason = d.Attempt, d.Schema, d.Policy, ""
+		t.Budgets, t.Tracking, t.Refused = d.Budgets, d.Tracking, nil
+		s.clockOn(t)
 		if d.Deadline != 0 {
 			t.Deadline = d.Deadline
 		}
@@ -130,7 +140,7 @@ func (s *State) decision(d *Decision) error {
 		}
 	case SkippedTask:
 		t := s.task(d.Path)
-		if t.Status != "" && t.Status != TaskCancelled {
+		if t.Status != "" && t.Status != TaskCancelled && t.Status != TaskWaiting {
 			return fmt.Errorf("%s can't be skipped: it is %s", d.Path, t.Status)
 		}
 		s.end(d.Path, t, TaskSkipped)
@@ -167,6 +177,10 @@ func (s *State) decision(d *Decision) error {
 		s.Patches[d.Path+"#"+d.Reason] = d.Yes
 	case Failing:
 		s.Failure = d.Failure
+	case Undone:
+		return s.undo(d.Path)
+	case Limited, Breached, Crowded, Unpriced:
+		return s.spending(d)
 	case Ended:
 		s.Status = d.Status
 		if d.Status == Blocked {
@@ -199,7 +213,7 @@ func (s *State) move(path string, t *Task, status TaskStatus) {
 // end gives a task its outcome. What only attempts need is dropped.
 func (s *State) end(path string, t *Task, status TaskStatus) {
 	s.move(path, t, status)
-	t.Stopping, t.Input, t.Policy = "", nil, nil
+	t.Stopping, t.Input, t.Policy, t.Refused = "", nil, nil, nil
 }
 
 // reset makes a task that was cancelled startable anew, should it be mounted again: with a new input and all its
@@ -207,6 +221,7 @@ func (s *State) end(path string, t *Task, status TaskStatus) {
 func (s *State) reset(path string, t *Task) {
 	s.end(path, t, TaskCancelled)
 	t.Failures, t.Losses, t.Failure, t.InputHash, t.Deadline = 0, 0, nil, "", 0
+	t.Spent, t.Noticed = Spent{}, nil
 }
 
 // normal is an event as a frame gives it back: a run must not depend on whether its owner has learnt of something or
@@ -222,6 +237,12 @@ func normal(e Event) Event {
 		if *raw = text; err != nil {
 			*raw, bad = nil, err
 		}
+	}
+	if e.Kind != TaskFailed {
+		e.Refused = nil
+	}
+	if len(e.Usage) == 0 {
+		e.Usage = nil
 	}
 	if e.Kind != TaskDone {
 		e.Output, e.Cached = nil, false
@@ -257,6 +278,8 @@ func (s *State) stale(e *Event) bool {
 	switch e.Kind {
 	case RunStarted:
 		return true
+	case RunReopened:
+		return !s.Reopens()
 	case TaskDone, TaskFailed, TaskLost:
 		t := s.running[e.Path]
 		return t == nil || t.Attempt != e.Attempt

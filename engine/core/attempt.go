@@ -17,7 +17,7 @@ const maxLosses = 5
 func (m *Machine) retry(path string, lost bool) {
 	s := m.state
 	t := s.Tasks[path]
-	if t.Status != TaskWaiting {
+	if t.Status != TaskWaiting || t.Refused != nil {
 		return
 	}
 	optional := t.Policy != nil && t.Policy.Optional

@@ -90,6 +90,8 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		}
 	case cairn.KindTry:
 		b.try(n, spec)
+	case cairn.KindAspects:
+		return b.aspects(n, spec, preds)
 	default:
 		return b.reject(n, spec, fmt.Sprintf("a node of unknown kind %q", spec.Kind))
 	}
@@ -202,6 +204,24 @@ func (b *builder) try(n *node, spec cairn.Spec) {
 	b.part(n, n.scope, n.try.Finally, st != nil && (st.Phase == PhaseFinally || st.Phase == PhaseDone) && n.try.Finally != nil)
 }
 
+// aspects adds nothing to the paths and the order of what is below it.
+func (b *builder) aspects(n *node, spec cairn.Spec, preds []string) []string {
+	name := spec.ID
+	if name == "" {
+		name = string(cairn.KindAspects)
+	}
+	b.address(n, name)
+	if n.aspects = spec.Aspects; n.aspects == nil {
+		n.aspects = &cairn.AspectsSpec{}
+		b.mistake(cairn.InvalidTree, n.path, "aspects without limits")
+	}
+	for _, c := range spec.Children {
+		preds = b.add(n, c, preds)
+	}
+	n.left = len(n.children)
+	return preds
+}
+
 // part hangs a part below n. One that is mounted renders now.
 func (b *builder) part(n *node, scope string, render func(v *cairn.View) cairn.Node, mounted bool) {
 	p := &node{kind: kindPart, scope: scope, parent: n, index: len(n.children), depth: n.depth + 1, untaken: n.untaken}
@@ -225,7 +245,7 @@ func (b *builder) name(n *node, name string) {
 	b.register(n, cairn.Join(b.scope, name))
 }
 
-// address gives a try its own, outside of task paths.
+// address gives a try or a budget its own, outside of task paths.
 func (b *builder) address(n *node, name string) {
 	if err := cairn.CheckName(name); err != nil {
 		b.mistake(cairn.InvalidTree, b.scope, fmt.Sprintf("a %s: %v", n.kind, err))

@@ -22,6 +22,12 @@ func (d Decision) String() string {
 		return s
 	case Ended:
 		s += " " + string(d.Status)
+	case Breached:
+		return fmt.Sprintf("%s %s", s, d.Breach)
+	case Crowded:
+		if s += fmt.Sprintf(": %d tokens of context", d.At); d.Yes {
+			s += ", over half of the model's window"
+		}
 	}
 	if d.Reason != "" {
 		s += " (" + d.Reason + ")"

@@ -152,6 +152,8 @@ func (s *scanner) decision(d *Decision) {
 			d.Input = s.value()
 		case "reads":
 			s.texts(&d.Reads)
+		case "on":
+			s.texts(&d.Budgets)
 		case "pol":
 			s.reflect(&d.Policy)
 		case "at":

@@ -9,7 +9,7 @@ import (
 
 // TestBreachDrains: what runs beside a breach is paid for. It is not told to stop, its result counts, and Catch waits.
 func TestBreachDrains(t *testing.T) {
-	s := run(t, mount(cairn.Try{Body: par(T("a"), T("b"), retry(3, T("c"))), Only: cairn.Codes{cairn.BudgetExceeded}, Catch: catch("catch")}, T("out")))
+	s := run(t, mount(cairn.Try{Body: par(T("a"), T("b"), retry(3, T("c"))), Catch: catch("catch")}, T("out")))
 	s.fail("a", cairn.BudgetExceeded)
 	s.stops()
 	s.wants("b", "c")

@@ -42,7 +42,7 @@ func (ls Lines) Draw(s *State) Drawing {
 // exits names what the next node follows, as the builder did, and collects the members of joins on the way.
 func (n *node) exits(preds []string, joins map[string][]string) []string {
 	switch n.kind {
-	case cairn.KindSequence, kindPart:
+	case cairn.KindSequence, cairn.KindAspects, kindPart:
 		for _, c := range n.children {
 			preds = c.exits(preds, joins)
 		}

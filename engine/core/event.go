@@ -18,6 +18,9 @@ const (
 	// CodeAdopted is a resume that accepts today's structure as the run's own.
 	CodeAdopted EventKind = "adopted"
 
+	// RunReopened takes back that a run has failed because of a budget: a new history epoch begins, with a new owner.
+	RunReopened EventKind = "reopened"
+
 	// TaskDone and TaskFailed end an attempt with a value, or with a failure.
 	TaskDone   EventKind = "done"
 	TaskFailed EventKind = "failed" // see TaskDone
@@ -45,12 +48,15 @@ type Event struct {
 	// Path and Attempt say whose event it is.
 	Path    string `json:"p,omitempty"`
 	Attempt int    `json:"a,omitempty"`
-	// Output, Usage and Artifacts are a done task's; a failed one may have Usage too.
+	// Output and Artifacts are a done task's. Usage is every attempt's, however it has ended.
 	Output    json.RawMessage  `json:"o,omitempty"`
 	Usage     []cairn.Usage    `json:"usage,omitempty"`
 	Artifacts []cairn.Artifact `json:"art,omitempty"`
 	// Effects go to the outbox with the frame and are not repeated in it.
 	Effects []cairn.Effect `json:"-"`
+	// Refused is the limit because of which a running body made no further model call. It is set on a failed event: the
+	// attempt does not count as one that failed.
+	Refused *cairn.Breach `json:"refused,omitempty"`
 	// Cached marks an output that was taken from a cache: nothing was run for it.
 	Cached bool `json:"cached,omitempty"`
 	// Label is how the cache knows the output; an accepted one goes there with the frame. Nil is an output that is none of
@@ -110,7 +116,11 @@ type Start struct {
 	Policy  cairn.Policy
 	// Deadline ends all attempts together, in Unix milliseconds; 0 is none.
 	Deadline int64
-	Run      cairn.Run
+	// Budgets are the addresses of the budgets around the task, the outermost first: State.Ledgers has them. The last
+	// Governing of them may refuse it something.
+	Budgets   []string
+	Governing int
+	Run       cairn.Run
 	// Schema, Identity and Check are of the body that Run is, as a cache has to know it.
 	Schema, Identity string
 	Check            func(output json.RawMessage) error

@@ -87,6 +87,17 @@ const (
 	Ended DecisionKind = "end"
 	// Failing: a failure has reached the root; the run ends when all has settled.
 	Failing DecisionKind = "failing"
+	// Undone: what the path's task or try has come to is taken back, because the run was reopened.
+	Undone DecisionKind = "undo"
+	// Limited: what a budget limits, when the first task below it starts and when the limits have changed.
+	Limited DecisionKind = "limits"
+	// Breached: a limit is reached, told once. What follows stands in decisions of its own.
+	Breached DecisionKind = "breach"
+	// Crowded: a model call of the task was the first in bucket I of ContextBuckets, or, with Yes, to fill more than half
+	// of its model's window. At is its context in tokens.
+	Crowded DecisionKind = "context"
+	// Unpriced: a call was made with a model that has no price, the first of the run. Reason is the model.
+	Unpriced DecisionKind = "unpriced"
 )
 
 // Decision is one thing the core decided. Applying the events and then the decisions of a frame to the state
@@ -101,16 +112,23 @@ type Decision struct {
 	InputHash string          `json:"ih,omitempty"`
 	Input     json.RawMessage `json:"in,omitempty"`
 	Reads     []string        `json:"reads,omitempty"`
-	Policy    *cairn.Policy   `json:"pol,omitempty"`
-	Deadline  int64           `json:"deadline,omitempty"`
-	At        int64           `json:"at,omitempty"`
-	Failure   *cairn.Failure  `json:"f,omitempty"`
-	Reason    string          `json:"why,omitempty"`
+	// Budgets are the addresses of the budgets that a start is booked on, the outermost first; Tracking what of it appears
+	// in metrics.
+	Budgets  []string       `json:"on,omitempty"`
+	Tracking cairn.Tracking `json:"track,omitempty"`
+	Policy   *cairn.Policy  `json:"pol,omitempty"`
+	Deadline int64          `json:"deadline,omitempty"`
+	At       int64          `json:"at,omitempty"`
+	Failure  *cairn.Failure `json:"f,omitempty"`
+	Reason   string         `json:"why,omitempty"`
 	// I is an iteration, Yes a verdict or a patch's answer, Phase a Try's.
 	I      int    `json:"i,omitempty"`
 	Yes    bool   `json:"yes,omitempty"`
 	Phase  Phase  `json:"phase,omitempty"`
 	Status Status `json:"status,omitempty"`
+	// Limits are a budget's, Breach is what has reached one of them.
+	Limits *cairn.AspectsSpec `json:"limits,omitempty"`
+	Breach *cairn.Breach      `json:"breach,omitempty"`
 }
 
 // Encode returns the frame's bytes, as stored and hashed.

@@ -23,7 +23,7 @@ func cycles(root *node) []error {
 			cb, ce := g.vertex(c)
 			g.edge(begin, cb)
 			g.edge(ce, end)
-			if i > 0 && (n.kind == cairn.KindSequence || n.kind == kindPart || n.kind == cairn.KindTry) {
+			if i > 0 && slices.Contains(inOrder, n.kind) {
 				_, before := g.vertex(n.children[i-1])
 				g.edge(before, cb)
 			}
@@ -38,6 +38,9 @@ func cycles(root *node) []error {
 	})
 	return g.report()
 }
+
+// inOrder are the kinds whose children come one after another.
+var inOrder = []cairn.Kind{cairn.KindSequence, cairn.KindAspects, kindPart, cairn.KindTry}
 
 // order is the begins and ends of a plan. Readiness and this check are our own few lines: the library's sorts are
 // quadratic. It is asked, about the rest that has no order, for the components that hold one another up.

@@ -17,6 +17,9 @@ type Machine struct {
 	render func(v *cairn.View) cairn.Node
 	state  *State
 	memo   *memo
+	// Priced says whether a model has a price; a cost budget refuses one that has none. Nil is yes. Set it before the first
+	// step, and never change it.
+	Priced func(model string) bool
 	// restoring: the plan of the last frame is being made anew, nothing is decided for the first time.
 	restoring bool
 	// diverged is what Fold found when it passed the last rendered frame.

@@ -15,7 +15,7 @@ const kindPart cairn.Kind = "part"
 // so that a completion costs a walk to the root and not a look at every task.
 type node struct {
 	kind cairn.Kind
-	// path is a task's, loop's or scope's path or a try's address; "" for groups.
+	// path is a task's, loop's or scope's path, or a try's or a budget's address; "" for groups.
 	path string
 	// scope is what the node's own name stands in, or for a part what its content stands in.
 	scope    string
@@ -35,6 +35,9 @@ type node struct {
 	max  int
 	loop *cairn.LoopSpec
 	try  *cairn.TrySpec
+	// aspects is a budget's; held are the tasks below it that wait for room.
+	aspects *cairn.AspectsSpec
+	held    ready
 
 	// structure and policy are what the node adds to the plan's digests.
 	structure, policy digest
@@ -118,6 +121,10 @@ func (n *node) digests() {
 		}
 	case cairn.KindTry:
 		if raw, err := json.Marshal(n.try.Only); err == nil {
+			n.policy = digestOf(n.path, string(raw))
+		}
+	case cairn.KindAspects:
+		if raw, err := json.Marshal(n.aspects); err == nil {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	}

@@ -114,6 +114,8 @@ func (m *Machine) complete() {
 	}
 	m.resolve()
 	m.keyed()
+	m.prices(mo.fresh)
+	m.aimless(mo.fresh)
 	for _, n := range fresh {
 		mo.count(n)
 	}

@@ -46,7 +46,7 @@ func (m *Machine) settle(n *node) {
 		if p.active {
 			m.fill(p)
 		}
-	case cairn.KindSequence, kindPart:
+	case cairn.KindSequence, cairn.KindAspects, kindPart:
 		if p.active {
 			m.proceed(p)
 		}
@@ -55,7 +55,7 @@ func (m *Machine) settle(n *node) {
 		switch p.kind {
 		case kindPart:
 			m.finished(p)
-		case cairn.KindSequence, cairn.KindParallel, cairn.KindBranch:
+		case cairn.KindSequence, cairn.KindParallel, cairn.KindBranch, cairn.KindAspects:
 			m.settle(p)
 		}
 	}
@@ -100,7 +100,7 @@ func (m *Machine) unsettle(n *node) {
 // reopen deals with a child of an active node that is not settled any more.
 func (m *Machine) reopen(p, n *node) {
 	switch p.kind {
-	case cairn.KindSequence, kindPart:
+	case cairn.KindSequence, cairn.KindAspects, kindPart:
 		for _, c := range p.children[n.index+1:] {
 			if c.active && !c.begun {
 				m.deactivate(c)

@@ -48,6 +48,10 @@ type State struct {
 	Tasks map[string]*Task `json:"tasks,omitempty"`
 	Loops map[string]*Loop `json:"loops,omitempty"`
 	Tries map[string]*Try  `json:"tries,omitempty"`
+	// Ledgers holds what is spent below each budget, by address.
+	Ledgers map[string]*Ledger `json:"ledgers,omitempty"`
+	// Unpriced are the models without a price that calls were made with.
+	Unpriced map[string]bool `json:"unpriced,omitempty"`
 	// Patches holds the answers of View.Patched by scope#id.
 	Patches map[string]bool `json:"patches,omitempty"`
 	// Inbox is the number of the last inbox item taken.
@@ -63,6 +67,8 @@ type State struct {
 	Policy    string `json:"policy,omitempty"`
 	// Unrendered: the last frame's events have not been rendered yet.
 	Unrendered bool `json:"unrendered,omitempty"`
+	// Reopened counts the history epochs before this one.
+	Reopened int `json:"reopened,omitempty"`
 	// Adopted is the frame that last accepted changed code: outputs up to it may have another schema than today's keys.
 	Adopted int64 `json:"adopted,omitempty"`
 
@@ -71,6 +77,8 @@ type State struct {
 	running map[string]*Task
 	waiting map[string]*Task
 	values  map[valueKey][]entry
+	// before is the time of the frame before the open one.
+	before int64
 }
 
 // Task is what is known of a task that was ever started or skipped.
@@ -95,6 +103,19 @@ type Task struct {
 	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
 	Frame     int64            `json:"frame,omitempty"`
 	Failure   *cairn.Failure   `json:"failure,omitempty"`
+	// Budgets and Tracking are those of the last start, Since its time while it runs.
+	Budgets  []string       `json:"budgets,omitempty"`
+	Tracking cairn.Tracking `json:"tracking,omitempty"`
+	Since    int64          `json:"since,omitempty"`
+	// Spent is what all attempts have used up, from the first start to the outcome.
+	Spent Spent `json:"spent,omitzero"`
+	// Refused is the limit that has ended the last attempt, until another one starts.
+	Refused *cairn.Breach `json:"refused,omitempty"`
+	// Noticed has the limits per task whose breach was told, by measure and address.
+	Noticed map[string]int64 `json:"noticed,omitempty"`
+	// Bucket is the highest of ContextBuckets that a call was in; HalfFull tells of one that has filled half of a window.
+	Bucket   int  `json:"bucket,omitempty"`
+	HalfFull bool `json:"halfFull,omitempty"`
 	// Cached outputs were taken from a cache.
 	Cached bool `json:"cached,omitempty"`
 	// Tolerated failures are an optional task's: they go no further.
@@ -171,7 +192,8 @@ type entry struct {
 // NewState is the state before the first frame.
 func NewState() *State {
 	s := &State{
-		Tasks: map[string]*Task{}, Loops: map[string]*Loop{}, Tries: map[string]*Try{}, Patches: map[string]bool{},
+		Tasks: map[string]*Task{}, Loops: map[string]*Loop{}, Tries: map[string]*Try{}, Ledgers: map[string]*Ledger{},
+		Unpriced: map[string]bool{}, Patches: map[string]bool{},
 	}
 	s.derive()
 	return s
@@ -248,7 +270,7 @@ func (s *State) Fold(f *Frame, hash string) error {
 }
 
 // open begins frame n: what is applied from now on belongs to it.
-func (s *State) open(n, time int64) { s.Frame, s.Time = n, max(time, s.Time) }
+func (s *State) open(n, time int64) { s.Frame, s.before, s.Time = n, s.Time, max(time, s.Time) }
 
 // close ends the frame.
 func (s *State) close(f *Frame, hash string) {
@@ -316,6 +338,19 @@ func (s *State) index(path string, t *Task) {
 			return
 		}
 		iteration = i
+		scope, _ = cairn.Split(scope)
+	}
+}
+
+// unindex takes a value out again.
+func (s *State) unindex(path string, t *Task) {
+	scope, key := cairn.Split(path)
+	for {
+		at := valueKey{scope, key}
+		s.values[at] = slices.DeleteFunc(s.values[at], func(e entry) bool { return e.task == t })
+		if _, _, ok := cairn.CutIteration(scope); !ok {
+			return
+		}
 		scope, _ = cairn.Split(scope)
 	}
 }

@@ -48,7 +48,8 @@ type Labelled struct {
 // is about to stop.
 func (m *Machine) Step(now time.Time, events []Event, admit bool) Step {
 	s := m.state
-	if s.Status.Terminal() {
+	reopens := s.Reopens() && len(events) > 0 && events[0].Kind == RunReopened
+	if s.Status.Terminal() && !reopens {
 		return Step{Status: s.Status}
 	}
 	n, at := s.Frame, s.Time
@@ -112,6 +113,9 @@ func (m *Machine) step(f *Frame, events []Event, admit, first bool, out *Step) {
 		})
 		s.Time = now
 	}
+	if diverged != nil && s.Status.Terminal() {
+		return // reopening asks for the code that the run has failed with
+	}
 	kept := m.memo != nil
 	m.take(f, events, out)
 	switch {
@@ -122,14 +126,17 @@ func (m *Machine) step(f *Frame, events []Event, admit, first bool, out *Step) {
 	case s.Status == Blocked:
 		m.blocked(f)
 		return
-	case kept:
+	case kept && m.memo != nil:
 		m.memo.touch(read{kind: readTime})
 	default:
-		m.restore(false, closed)
+		m.restore(false, closed && s.closed())
 		m.memo.full = !first
 	}
 	m.settleRun()
 	m.fixpoint()
+	if m.notice(f.Events) {
+		m.fixpoint()
+	}
 	for admit && m.admit() {
 		m.fixpoint()
 	}
@@ -170,6 +177,8 @@ func (m *Machine) take(f *Frame, events []Event, out *Step) {
 			out.Consumed = max(out.Consumed, e.Seq)
 		}
 		switch e.Kind {
+		case RunReopened:
+			m.takeBack()
 		case TaskDone:
 			m.results(&e, out)
 		case CancelAsked:

@@ -32,7 +32,7 @@ func (m *Machine) activate(n *node) {
 	switch n.kind {
 	case cairn.KindTask:
 		m.offer(n)
-	case cairn.KindSequence:
+	case cairn.KindSequence, cairn.KindAspects:
 		m.proceed(n)
 	case cairn.KindBranch, cairn.KindScope:
 		for _, c := range n.children {

@@ -47,6 +47,9 @@ func (m *Machine) whyWaits(n *node) string {
 	if limit := m.state.Limit; limit > 0 && len(m.state.running) >= limit {
 		return fmt.Sprintf("%s is ready, and waits for a place: the run makes %d attempts at once, its limit.", n.path, limit)
 	}
+	if a := m.full(n); a != nil {
+		return fmt.Sprintf("%s is ready, and waits until the budget %s has room for what an attempt may use.", n.path, a.path)
+	}
 	if t := m.state.Tasks[n.path]; t != nil && t.Status == TaskWaiting {
 		return fmt.Sprintf("%s is ready for attempt %d: attempt %d ended with its process or its pause is over.", n.path, t.Attempt+1, t.Attempt)
 	}

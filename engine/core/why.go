@@ -72,6 +72,9 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskSkipped:
+		if t.Reason != skipIf {
+			return fmt.Sprintf("%s was skipped in frame %d: %s.", path, t.Frame, t.Reason), true
+		}
 		return fmt.Sprintf("%s was skipped in frame %d: its %s said so.", path, t.Frame, t.Reason), true
 	case TaskCancelled:
 		text = fmt.Sprintf("%s was cancelled during attempt %d.", path, t.Attempt)
