@@ -55,14 +55,21 @@ type Result struct {
 	Effects   []Effect
 }
 
-// Usage is what one model call used, in tokens.
+// Usage is what one model call used, in tokens. Each token is counted in one of Input, Output, CacheRead and CacheWrite;
+// an adapter whose provider counts otherwise takes them apart.
 type Usage struct {
-	Model      string `json:"model"`
-	Input      int64  `json:"input,omitempty"`
-	Output     int64  `json:"output,omitempty"`
-	CacheRead  int64  `json:"cacheRead,omitempty"`
-	CacheWrite int64  `json:"cacheWrite,omitempty"`
-	// CacheWrite1h is the part written with an hour's life, kept apart because it has another price.
+	Model string `json:"model"`
+	// Input is the uncached input: neither read from the provider's cache nor written to it. Anthropic reports it so;
+	// of what OpenAI and Google report as input, the cached tokens are to be taken off.
+	Input int64 `json:"input,omitempty"`
+	// Output is all that was generated, thinking included.
+	Output int64 `json:"output,omitempty"`
+	// CacheRead is the input that the provider had in its cache.
+	CacheRead int64 `json:"cacheRead,omitempty"`
+	// CacheWrite is all input that was written to the provider's cache, for whatever time.
+	CacheWrite int64 `json:"cacheWrite,omitempty"`
+	// CacheWrite1h is the part of CacheWrite that was written with an hour's life or more, told apart because it has
+	// another price. The rest was written for minutes.
 	CacheWrite1h int64 `json:"cacheWrite1h,omitempty"`
 }
 
