@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 )
 
 // Call is one attempt of a task, as its body and the middleware around it see it. The engine fills it in.
@@ -58,16 +59,21 @@ type Result struct {
 	Effects   []Effect
 }
 
-// Usage is what one model call used, in tokens. No token is counted in two fields.
+// Usage is what one model call used, in tokens. Each token is counted in one of Input, Output, CacheRead and CacheWrite;
+// an adapter whose provider counts otherwise takes them apart.
 type Usage struct {
 	Model string `json:"model"`
-	// Input is what was read uncached, Output what was written, reasoning included.
-	Input  int64 `json:"input,omitempty"`
+	// Input is the uncached input: neither read from the provider's cache nor written to it. Anthropic reports it so;
+	// of what OpenAI and Google report as input, the cached tokens are to be taken off.
+	Input int64 `json:"input,omitempty"`
+	// Output is all that was generated, thinking included.
 	Output int64 `json:"output,omitempty"`
-	// CacheRead came out of the provider's prompt cache. CacheWrite went into it for five minutes, CacheWrite1h for an
-	// hour, which has another price.
-	CacheRead    int64 `json:"cacheRead,omitempty"`
-	CacheWrite   int64 `json:"cacheWrite,omitempty"`
+	// CacheRead is the input that the provider had in its cache.
+	CacheRead int64 `json:"cacheRead,omitempty"`
+	// CacheWrite is all input that was written to the provider's cache, for whatever time.
+	CacheWrite int64 `json:"cacheWrite,omitempty"`
+	// CacheWrite1h is the part of CacheWrite that was written with an hour's life or more, told apart because it has
+	// another price. The rest was written for minutes.
 	CacheWrite1h int64 `json:"cacheWrite1h,omitempty"`
 
 	// The engine sets the rest, from its price table, when it books the call.
@@ -79,12 +85,19 @@ type Usage struct {
 	Window int64 `json:"window,omitempty"`
 }
 
-// Context is how much of the model's window the call has read: what was uncached, and what came from the cache or went
-// into it.
-func (u Usage) Context() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWrite1h }
+// Context is how much of the model's window the call has read: uncached input, input from the provider's cache, and input
+// written to it. Negative numbers count as none, and what no int64 holds is the greatest one.
+func (u Usage) Context() int64 { return total(u.Input, u.CacheRead, max(u.CacheWrite, u.CacheWrite1h)) }
 
 // Tokens is all that the call has read and written: what a token budget counts.
-func (u Usage) Tokens() int64 { return u.Context() + u.Output }
+func (u Usage) Tokens() int64 { return total(u.Context(), u.Output) }
+
+func total(amounts ...int64) (sum int64) {
+	for _, n := range amounts {
+		sum += min(max(n, 0), math.MaxInt64-sum)
+	}
+	return sum
+}
 
 // Artifact refers to a content-addressed file.
 type Artifact struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/aspects"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/internal/process"
 )
@@ -17,6 +18,9 @@ type Config struct {
 	Store Store
 	// Workflows are what this process can run.
 	Workflows []cairn.Definer
+	// Models are the prices that budgets and metrics count with, and the sizes of the models' windows. Defaults to
+	// aspects.DefaultModels.
+	Models aspects.Models
 	// Artifacts stores the files that tasks write. Without it, writing one fails.
 	Artifacts cairn.Artifacts
 	// RunLimit is the most attempts of one run at once, fixed when the run starts. Defaults to 64.
@@ -67,6 +71,9 @@ func (c Config) withDefaults() Config {
 			*d.field = d.value
 		}
 	}
+	if c.Models == nil {
+		c.Models = aspects.DefaultModels()
+	}
 	if c.RunLimit == 0 {
 		c.RunLimit = DefaultRunLimit
 	}
@@ -92,6 +99,9 @@ func (c Config) validate() error {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s must not be negative", name))
 		}
+	}
+	if err := c.Models.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("the prices of Models: %w", err))
 	}
 	if c.Owner.Token == "" {
 		errs = append(errs, errors.New("the Owner needs a Token of its own"))

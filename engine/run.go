@@ -35,7 +35,8 @@ type Run struct {
 
 	// Owned by the goroutine of drive.
 	timers   *timers
-	attempts map[string]context.CancelCauseFunc
+	attempts map[string]attempt
+	meters   *meters
 	working  sync.WaitGroup
 	running  int
 
@@ -58,7 +59,7 @@ type Outcome struct {
 // newRun makes the handle; the machine's first commands, if it has stepped already, are released by drive.
 func (e *Engine) newRun(id string, def cairn.Definition, m *core.Machine, lease Lease) *Run {
 	r := &Run{id: id, e: e, def: def, m: m, lease: lease, mail: newMailbox(), halted: make(chan struct{}),
-		timers: newTimers(), attempts: map[string]context.CancelCauseFunc{}, done: make(chan struct{})}
+		timers: newTimers(), attempts: map[string]attempt{}, meters: newMeters(e.cfg.Models), done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(e.life))
 	r.renewed.Store(time.Now().UnixNano())
 	return r
@@ -175,13 +176,15 @@ func (r *Run) giveBack() error {
 }
 
 // step makes one step durable and then carries it out. It reports whether there is nothing more to drive.
-func (r *Run) step(now time.Time, events []core.Event, admit bool) (over bool, err error) {
+func (r *Run) step(now time.Time, events []core.Event, admit bool) (ended bool, err error) {
+	var over []attempt
 	for _, ev := range events {
 		switch ev.Kind {
 		case core.TaskDone, core.TaskFailed, core.TaskLost:
 			r.running--
-			if cancel := r.attempts[ev.Path]; cancel != nil {
-				cancel(nil)
+			if a, ok := r.attempts[ev.Path]; ok {
+				a.cancel(nil)
+				over = append(over, a)
 				delete(r.attempts, ev.Path)
 			}
 		}
@@ -189,6 +192,9 @@ func (r *Run) step(now time.Time, events []core.Event, admit bool) (over bool, e
 	step, err := r.decide(now, events, admit)
 	if err != nil {
 		return false, err
+	}
+	for _, a := range over {
+		r.meters.settle(a.meter, r.m.State())
 	}
 	if step.Frame != nil {
 		if err := r.commit(step); err != nil {
@@ -282,8 +288,8 @@ func (r *Run) release(step core.Step) (over bool, err error) {
 		case core.StartTask:
 			r.start(*c.Start)
 		case core.CancelTask:
-			if cancel := r.attempts[c.Path]; cancel != nil {
-				cancel(cairn.Cancelled)
+			if a, ok := r.attempts[c.Path]; ok {
+				a.cancel(cairn.Cancelled)
 			}
 		case core.SetTimer:
 			r.timers.set(c.Path, c.At)

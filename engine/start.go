@@ -45,7 +45,7 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 		return nil, &cairn.Error{Code: RunExists, Run: opts.ID, Message: "this run exists", Next: "resume it, or start with another id"}
 	}
 	now := time.Now()
-	m, step, err := first(def, now, core.Event{Kind: core.RunStarted, Path: opts.ID, Name: def.Name, Payload: checked,
+	m, step, err := e.first(def, now, core.Event{Kind: core.RunStarted, Path: opts.ID, Name: def.Name, Payload: checked,
 		Limit: e.cfg.RunLimit, Grace: e.cfg.Grace.Milliseconds()})
 	if err != nil {
 		return nil, err
@@ -69,17 +69,29 @@ func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.Lea
 // Rehearse makes the first step of a run that is not stored: it finds what is wrong with a tree, and shows what a
 // workflow looks like before anything has happened. The input must have been checked.
 func Rehearse(def cairn.Definition, input json.RawMessage) (*core.Machine, error) {
-	m, _, err := first(def, time.Now(), core.Event{Kind: core.RunStarted, Path: def.Name, Name: def.Name, Payload: input})
+	m, _, err := first(core.New(def), time.Now(), core.Event{Kind: core.RunStarted, Path: def.Name, Name: def.Name, Payload: input})
 	return m, err
 }
 
-// first makes a run's first step. What blocks it is refused instead.
-func first(def cairn.Definition, now time.Time, started core.Event) (*core.Machine, core.Step, error) {
+// first makes a run's first step with this engine's prices.
+func (e *Engine) first(def cairn.Definition, now time.Time, started core.Event) (*core.Machine, core.Step, error) {
 	m := core.New(def)
+	m.Priced = e.priced
+	return first(m, now, started)
+}
+
+// priced says whether this engine knows what a model costs.
+func (e *Engine) priced(model string) bool {
+	_, known := e.cfg.Models.Find(model)
+	return known
+}
+
+// first makes a run's first step. What blocks it is refused instead.
+func first(m *core.Machine, now time.Time, started core.Event) (*core.Machine, core.Step, error) {
 	step := m.Step(now, []core.Event{started}, true)
 	if step.Status == core.Blocked {
 		f := m.State().Block
-		return nil, step, &cairn.Error{Code: f.Code, Path: f.Path, Message: f.Message, Next: fmt.Sprintf("mend the code of workflow %q", def.Name)}
+		return nil, step, &cairn.Error{Code: f.Code, Path: f.Path, Message: f.Message, Next: fmt.Sprintf("mend the code of workflow %q", started.Name)}
 	}
 	return m, step, nil
 }
@@ -106,7 +118,8 @@ type ResumeOptions struct {
 
 // Resume goes on with a run that nobody drives: after a kill, a graceful stop, a pause or a block. A run whose owner is
 // dead, on this host, is taken over at once; one whose owner can't be seen to be dead is LEASE_HELD until its lease
-// runs out. A run that has ended is RUN_ENDED.
+// runs out. A run that has ended is RUN_ENDED, but for one that has failed with BUDGET_EXCEEDED: it goes on where the
+// budget stopped it, as far as today's limits allow.
 //
 // Today's code must render the last frame as the code that made it did. Where it does not, the run is blocked with the
 // difference, and resuming with Adopt accepts it.
@@ -119,14 +132,15 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	if err != nil {
 		return nil, err
 	}
-	if info.Status.Terminal() {
+	claim := e.claim()
+	claim.Reopen = info.Status == core.Failed && info.Failure != nil && info.Failure.Code == cairn.BudgetExceeded
+	if info.Status.Terminal() && !claim.Reopen {
 		return nil, &cairn.Error{Code: RunEnded, Run: id, Message: fmt.Sprintf("the run is %s", info.Status), Next: "look at it with inspect, or start another"}
 	}
 	def, err := e.workflows.get(info.Workflow)
 	if err != nil {
 		return nil, err
 	}
-	claim := e.claim()
 	if info.Owner.Dead() {
 		claim.Dead = info.Epoch
 	}
@@ -135,7 +149,11 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	if err != nil {
 		return nil, err
 	}
-	r, step, err := e.resume(ctx, id, def, lease, opts)
+	resume := e.resume
+	if claim.Reopen {
+		resume = e.reopen
+	}
+	r, step, err := resume(ctx, id, def, lease, opts)
 	if err != nil {
 		return nil, errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(ctx), lease))
 	}
@@ -148,6 +166,7 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 	if err != nil {
 		return nil, core.Step{}, err
 	}
+	m.Priced = e.priced
 	r := e.newRun(id, def, m, lease)
 	events := []core.Event{{Kind: core.RunResumed}}
 	if opts.Adopt {
@@ -167,6 +186,29 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 		events = append(events, core.Event{Kind: core.Unpaused}) // resuming overrules a pause that was asked for before it
 	}
 	step, err := r.decide(time.Now(), events, true)
+	if err == nil {
+		err = r.commit(step)
+	}
+	return r, step, err
+}
+
+// reopen makes the first step of a run that goes on although it has failed. Nothing is written if it can't.
+func (e *Engine) reopen(ctx context.Context, id string, def cairn.Definition, lease Lease, _ ResumeOptions) (*Run, core.Step, error) {
+	m, err := LoadMachine(ctx, e.cfg.Store, id, def)
+	if err != nil {
+		return nil, core.Step{}, err
+	}
+	m.Priced = e.priced
+	if d := m.Verify(); d != nil {
+		f, err := e.explain(ctx, id, d)
+		if err == nil {
+			err = &cairn.Error{Code: f.Code, Run: id, Path: f.Path, Message: "the failed run can't go on with other code: " + f.Message,
+				Next: "resume it with the code that it has failed with; limits may differ"}
+		}
+		return nil, core.Step{}, err
+	}
+	r := e.newRun(id, def, m, lease)
+	step, err := r.decide(time.Now(), []core.Event{{Kind: core.RunReopened}}, true)
 	if err == nil {
 		err = r.commit(step)
 	}

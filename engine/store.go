@@ -60,7 +60,7 @@ type Catalog interface {
 // checks it: a zombie's late write is LEASE_LOST.
 type Leases interface {
 	// Claim leases a run that nobody holds, whose lease has run out, or whose epoch is claim.Dead: RUN_NOT_FOUND,
-	// RUN_ENDED, LEASE_HELD.
+	// RUN_ENDED, LEASE_HELD. A failed run has not ended for a claim with Reopen.
 	Claim(ctx context.Context, run string, claim Claim) (Lease, error)
 	// Renew extends leases to ttl from now, and returns the ids of the runs whose lease is lost.
 	Renew(ctx context.Context, leases []Lease, ttl time.Duration) (lost []string, err error)
@@ -161,6 +161,8 @@ func (o Owner) Dead() bool {
 type Claim struct {
 	Owner Owner
 	TTL   time.Duration
+	// Reopen lets a failed run be claimed, too.
+	Reopen bool
 	// Dead, when not 0, is the epoch of a lease whose process is known to be dead: it need not have run out.
 	Dead int64
 }

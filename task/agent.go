@@ -55,7 +55,7 @@ type Response struct {
 	// Output is the answer as JSON, if the agent has structured output. Without it, and unless the task's output is a
 	// string, the whole Text has to be JSON.
 	Output json.RawMessage
-	// Usage counts every model call, those of a failed answer too.
+	// Usage counts every model call, those of a failed answer too, but for those that Spend was told of.
 	Usage []cairn.Usage
 }
 

@@ -77,6 +77,7 @@ func (t Task[T]) Lower() cairn.Spec {
 		spec.Check = checkStored[T]
 	}
 	spec.Identity, spec.Anonymous = identity(t.Agent, t.Version)
+	spec.Models = models(t.Agent)
 	spec.Policy.Config = lowerWith(t.With, spec, &wrong)
 	checkPolicy(&spec.Policy, &wrong)
 	if spec.Run == nil {
