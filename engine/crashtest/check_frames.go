@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
@@ -62,7 +63,8 @@ func readHistory(ev *Evidence, bad *complaints) *history {
 		if f.Prev != prev {
 			bad.add("I1", "frame %d follows a frame of hash %q, the one before has %q", f.N, f.Prev, prev)
 		}
-		if h.status.Terminal() {
+		reopens := len(f.Events) > 0 && f.Events[0].Kind == core.RunReopened
+		if h.status.Terminal() && !(reopens && h.status == core.Failed) {
 			bad.add("I8", "frame %d follows the end, which was %s", f.N, h.status)
 		}
 		if f.Time < h.time {
@@ -90,6 +92,9 @@ func (h *history) event(f *core.Frame, e *core.Event) {
 	switch e.Kind {
 	case core.RunStarted:
 		h.status = core.Running
+	case core.RunReopened: // a history epoch begins
+		h.status = core.Running
+		h.resumed = append(h.resumed, f.N)
 	case core.RunResumed, core.CodeAdopted:
 		h.resumed = append(h.resumed, f.N)
 		clear(h.running)
@@ -160,6 +165,10 @@ func (h *history) decision(f *core.Frame, d *core.Decision) {
 		h.started[try{d.Path, d.Attempt}] = f.N
 	case core.Retried:
 		h.waits[d.Path] = d.At
+	case core.Undone:
+		undone := func(path string) bool { return path == d.Path || strings.HasPrefix(path, d.Path+"[") }
+		maps.DeleteFunc(h.accepted, func(path string, _ result) bool { return undone(path) })
+		maps.DeleteFunc(h.failed, func(path string, _ int64) bool { return undone(path) })
 	case core.GaveUp:
 		h.failed[d.Path] = f.N
 	case core.Ended:

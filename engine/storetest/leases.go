@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 )
@@ -145,6 +146,29 @@ var leaseRules = []rule{
 				f.refused(err, engine.RunEnded, r.id)
 			}
 		}
+	}},
+	{"a failed run can be claimed to be reopened, and goes on; no other ended one can", func(f *fixture) {
+		claim := claimBy("me")
+		claim.Reopen = true
+		for _, st := range []core.Status{core.Finished, core.CancelledRun, core.Continued} {
+			r := f.create(string(st))
+			r.commit(status(st))
+			_, err := f.Claim(f.ctx, r.id, claim)
+			f.refused(err, engine.RunEnded, r.id)
+		}
+		r := f.create("r")
+		r.commit(status(core.Failed), func(c *engine.Commit) { c.Failure = &cairn.Failure{Code: cairn.BudgetExceeded} })
+		var err error
+		r.lease, err = f.Claim(f.ctx, r.id, claim)
+		f.ok(err)
+		f.equal(r.lease.Epoch, int64(2))
+		f.equal(r.info().Status, core.Failed) // until a frame says otherwise
+		r.commit()
+		f.equal([]any{r.info().Status, r.info().Failure}, []any{core.Running, (*cairn.Failure)(nil)})
+		_, err = f.Append(f.ctx, r.id, engine.Item{Event: core.Event{Kind: core.PauseAsked}})
+		f.ok(err)
+		r.commit(status(core.Finished))
+		f.equal(r.info().Status, core.Finished)
 	}},
 	{"a claim without an owner, or for no time, is refused", func(f *fixture) {
 		for _, claim := range []engine.Claim{{TTL: ttl}, {Owner: owner("me")}, {Owner: owner("me"), TTL: -ttl}} {

@@ -93,7 +93,7 @@ func agree(t *rapid.T, what string, got, want any, err, wantErr error) {
 }
 
 func (p *pair) drawClaim(t *rapid.T) engine.Claim {
-	return engine.Claim{Owner: owner(owners.Draw(t, "owner")), TTL: times.Draw(t, "ttl"), Dead: int64(rapid.IntRange(0, 3).Draw(t, "dead"))}
+	return engine.Claim{Owner: owner(owners.Draw(t, "owner")), TTL: times.Draw(t, "ttl"), Dead: int64(rapid.IntRange(0, 3).Draw(t, "dead")), Reopen: rapid.Bool().Draw(t, "reopen")}
 }
 
 func (p *pair) drawLease(t *rapid.T) engine.Lease {
