@@ -15,15 +15,12 @@ func Last[T any](items []T, n int) []T {
 }
 
 // Cut shortens text to at most so many bytes, Mark included. It never cuts inside a character, and keeps together what is
-// read as one: a letter and its accents, the parts of an emoji. Text that fits is returned as it is; with less room than
-// Mark needs nothing is left. Invalid UTF-8 becomes U+FFFD.
+// read as one: a letter and its accents, the parts of an emoji. Text that fits is returned as it is; where there is no
+// room for a character and Mark, nothing is left. Invalid UTF-8 becomes U+FFFD.
 func Cut(text string, bytes int) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= bytes {
 		return text
-	}
-	if bytes < len(Mark) {
-		return ""
 	}
 	end := 0
 	for _, at := range places(text) {
@@ -31,6 +28,14 @@ func Cut(text string, bytes int) string {
 			break
 		}
 		end = at
+	}
+	return head(text, end)
+}
+
+// head is the beginning of a text that goes on. A mark alone would take room and tell nothing.
+func head(text string, end int) string {
+	if end == 0 {
+		return ""
 	}
 	return text[:end] + Mark
 }

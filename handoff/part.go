@@ -160,16 +160,16 @@ func (p *prose) fill(size func() (int, error), bytes int) (left int, err error) 
 		return 0, err
 	}
 	places := places(p.all)
-	n := sort.Search(len(places), func(i int) bool { return !fits(p.all[:places[i]] + Mark) })
+	n := sort.Search(len(places), func(i int) bool { return !fits(head(p.all, places[i])) })
 	if err != nil {
 		return 0, err
 	}
-	if n == 0 {
-		*p.text = ""
-		return len(p.all), nil
+	end := 0
+	if n > 0 {
+		end = places[n-1]
 	}
-	*p.text = p.all[:places[n-1]] + Mark
-	return len(p.all) - places[n-1], nil
+	*p.text = head(p.all, end)
+	return len(p.all) - end, nil
 }
 
 // counted has in total all that it took out until it is filled, so that the number never gets longer than it was when
