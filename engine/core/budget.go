@@ -269,6 +269,17 @@ func (m *Machine) readmit(n, full *node) {
 	}
 }
 
+// readmitHeld lets the next held task of each budget try below which an attempt has ended: it has given room back.
+func (m *Machine) readmitHeld() {
+	for _, path := range m.over {
+		for _, address := range m.state.Tasks[path].Budgets {
+			if a := m.memo.nodes[address]; a != nil && len(a.held) > 0 {
+				m.memo.ready.push(a.held.pop())
+			}
+		}
+	}
+}
+
 // skipping says why a loop begins no further iteration: all in it would be skipped.
 func (m *Machine) skipping(n *node) string {
 	for _, a := range n.governing() {
@@ -295,9 +306,6 @@ func (m *Machine) notice(events []Event) (moved bool) {
 			a := m.memo.nodes[address]
 			if a == nil || a.kind != cairn.KindAspects {
 				continue
-			}
-			if len(a.held) > 0 {
-				m.memo.ready.push(a.held.pop())
 			}
 			m.noticeLimits(a, e.Path, t)
 			stopped = stopped || t.Status == TaskWaiting && overdrawn(a, e.Path, t) != nil

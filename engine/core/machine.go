@@ -24,8 +24,9 @@ type Machine struct {
 	restoring bool
 	// diverged is what Fold found when it passed the last rendered frame.
 	diverged *Divergence
-	// Of the step being made: the time of the frame before it, what was decided, what is to be done.
+	// Of the step being made: the time of the frame before it, whose attempts have ended, what was decided, what is to be done.
 	last      int64
+	over      []string
 	decisions []Decision
 	commands  []Command
 }

@@ -20,6 +20,7 @@ type model struct {
 	tasks  map[string]*modelTask
 	loops  map[string]*core.Loop
 	tries  map[string]*modelTry
+	books  map[string]*book
 	order  int
 	status core.Status
 
@@ -41,6 +42,16 @@ type modelTask struct {
 	code             cairn.Code
 	stopping         string
 	failed, pausing  bool // its attempt has failed just now; waits for its retry timer
+	// on are the budgets that its attempt is booked on, spent is by all its attempts, refused what has ended the last one.
+	on      []string
+	spent   int64
+	refused *cairn.Breach
+}
+
+// book is what is spent below a budget, and how many attempts run there.
+type book struct {
+	spent   int64
+	running int
 }
 
 type modelTry struct {
@@ -65,7 +76,7 @@ type inst struct {
 func newModel(t *tree, limit int) *model {
 	root := &tree{kind: cairn.KindSequence, kids: []*tree{t, {kind: cairn.KindTask, id: "out", policy: T("out").policy}}}
 	return &model{tree: root, now: epoch, limit: limit, status: core.Running, untold: map[string]bool{},
-		tasks: map[string]*modelTask{}, loops: map[string]*core.Loop{}, tries: map[string]*modelTry{}, timers: map[string]int64{}}
+		tasks: map[string]*modelTask{}, loops: map[string]*core.Loop{}, tries: map[string]*modelTry{}, books: map[string]*book{}, timers: map[string]int64{}}
 }
 
 // Rendering
@@ -99,7 +110,10 @@ func (m *model) add(parent *inst, t *tree, scope string, untaken bool) {
 	switch t.kind {
 	case cairn.KindTask:
 		n.path = cairn.Join(scope, t.id)
-	case cairn.KindSequence, cairn.KindParallel:
+	case cairn.KindSequence, cairn.KindParallel, cairn.KindAspects:
+		if t.kind == cairn.KindAspects {
+			n.path = scope + "#" + t.id
+		}
 		for _, kid := range t.kids {
 			m.add(n, kid, scope, untaken)
 		}
@@ -244,7 +258,7 @@ func (m *model) activate(n *inst) {
 	}
 	n.active = true
 	switch n.kind {
-	case "part", cairn.KindSequence:
+	case "part", cairn.KindSequence, cairn.KindAspects:
 		first := true
 		for _, k := range n.kids {
 			if !m.settled(k) {
@@ -343,7 +357,7 @@ func (m *model) free(n, root *inst) bool {
 		var target *inst
 		for at := n.scope; target == nil; at, _ = cairn.Split(at) {
 			root.visit(func(k *inst) {
-				if k.path == cairn.Join(at, key) && k.kind != cairn.KindTry {
+				if k.path == cairn.Join(at, key) && k.kind != cairn.KindTry && k.kind != cairn.KindAspects {
 					target = k
 				}
 			})
@@ -395,12 +409,12 @@ func (m *model) raise(from *inst, code cairn.Code) {
 				return
 			}
 			m.closeTry(n.parent.path, code)
-			m.shut(n)
+			m.shut(n, manner(code))
 			return
 		}
 		if n.parent == nil {
 			m.failing, m.closed = true, true
-			m.shut(n)
+			m.shut(n, manner(code))
 		}
 	}
 }
@@ -414,11 +428,19 @@ func (m *model) closeTry(path string, code cairn.Code) {
 	st.closing, st.pending = true, code
 }
 
-func (m *model) shut(part *inst) {
+// manner: what runs beside a breached budget drains.
+func manner(code cairn.Code) string {
+	if code == cairn.BudgetExceeded {
+		return "drain"
+	}
+	return "shut"
+}
+
+func (m *model) shut(part *inst, why string) {
 	for _, k := range part.kids {
 		switch k.kind {
 		case cairn.KindTask:
-			m.stop(k.path, "shut")
+			m.stop(k.path, why)
 			continue
 		case cairn.KindTry:
 			st := m.tries[k.path]
@@ -429,18 +451,18 @@ func (m *model) shut(part *inst) {
 				if st == nil || !st.closing {
 					m.closeTry(k.path, cairn.Cancelled)
 				}
-				m.shut(k.kids[phaseOf(st)])
+				m.shut(k.kids[phaseOf(st)], why)
 				continue
 			}
 		}
-		m.shut(k)
+		m.shut(k, why)
 	}
 }
 
 func (m *model) stop(path, why string) {
 	switch t := m.tasks[path]; {
 	case t == nil:
-	case t.status == core.TaskRunning && t.stopping == "":
+	case t.status == core.TaskRunning && (t.stopping == "" || t.stopping == "drain"):
 		t.stopping = why
 	case t.status == core.TaskWaiting:
 		t.reset()
@@ -517,7 +539,7 @@ func (m *model) step(now int64, events []core.Event) {
 		failed := t.failed
 		t.failed = false
 		switch {
-		case t.status != core.TaskWaiting:
+		case t.status != core.TaskWaiting || t.refused != nil:
 		case failed && t.failures < t.max:
 			t.pausing = true
 		case failed:
@@ -536,7 +558,7 @@ func (m *model) step(now int64, events []core.Event) {
 	m.activateAll(plan)
 	if m.cancelling && !m.closed {
 		m.closed = true
-		m.shut(plan)
+		m.shut(plan, "shut")
 	}
 	if m.forced() {
 		for path := range m.tasks {
@@ -546,6 +568,7 @@ func (m *model) step(now int64, events []core.Event) {
 		}
 	}
 	m.fixpoint()
+	m.overdrawn(ended)
 	for m.admit() {
 		m.fixpoint()
 	}
@@ -553,6 +576,15 @@ func (m *model) step(now int64, events []core.Event) {
 }
 
 func (m *model) end(e core.Event, t *modelTask) {
+	used := int64(0)
+	for _, u := range e.Usage {
+		used += u.Output
+	}
+	t.spent += used
+	for _, address := range t.on {
+		m.books[address].spent += used
+		m.books[address].running--
+	}
 	switch {
 	case e.Kind == core.TaskDone && t.stopping != "unmounted":
 		m.order++
@@ -565,6 +597,8 @@ func (m *model) end(e core.Event, t *modelTask) {
 		if !e.Graceful {
 			t.losses++
 		}
+	case e.Refused != nil:
+		t.status, t.refused = core.TaskWaiting, e.Refused
 	default:
 		t.status, t.failed, t.code = core.TaskWaiting, true, e.Failure.Code
 		t.failures++
@@ -662,6 +696,8 @@ func (m *model) advance(n *inst) {
 		switch {
 		case n.t.until != nil && m.ask(n.t.until, cairn.Iteration(n.path, l.Iteration)):
 			l.Done = true
+		case l.Iteration+1 < n.t.max && m.skipsRest(n):
+			l.Exhausted, l.Done = true, true
 		case l.Iteration+1 < n.t.max:
 			l.Iteration++
 		default:
@@ -710,18 +746,128 @@ func (m *model) admit() bool {
 			return false
 		}
 		t := m.tasks[n.path]
+		if m.full(n) {
+			continue
+		}
 		if t == nil {
 			t = &modelTask{}
-			m.tasks[n.path] = t
 		}
+		m.tasks[n.path] = t
 		if t.status != core.TaskWaiting && n.t.skip != nil && m.ask(n.t.skip, n.scope) {
 			t.status = core.TaskSkipped
 			return true
+		}
+		if m.refuses(n, t) {
+			if t.status == "" {
+				delete(m.tasks, n.path)
+			}
+			return true
+		}
+		t.refused, t.on = nil, nil
+		for p := n.parent; p != nil; p = p.parent {
+			if p.kind == cairn.KindAspects {
+				t.on = append(t.on, p.path)
+				m.book(p).running++
+			}
 		}
 		t.attempt++
 		t.status, t.optional, t.max = core.TaskRunning, n.t.policy.Optional, cmp.Or(n.t.policy.Retry.Max, 3)
 	}
 	return false
+}
+
+// Budgets
+
+func (m *model) book(n *inst) *book {
+	if m.books[n.path] == nil {
+		m.books[n.path] = &book{}
+	}
+	return m.books[n.path]
+}
+
+// governing are the budgets around a node up to the Finally it stands in, the outermost first.
+func governing(n *inst) (around []*inst) {
+	for p := n.parent; p != nil; p = p.parent {
+		if p.kind == "part" && p.parent != nil && p.parent.kind == cairn.KindTry && p.index == 2 {
+			break
+		}
+		if p.kind == cairn.KindAspects {
+			around = append(around, p)
+		}
+	}
+	slices.Reverse(around)
+	return around
+}
+
+// refuses: a limit that is reached skips the task, or fails it or its budget.
+func (m *model) refuses(n *inst, t *modelTask) bool {
+	for _, a := range governing(n) {
+		b, r := a.t.budget, t.refused
+		if b.OnExceeded == cairn.WarnExceeded {
+			continue
+		}
+		told := func(perTask bool) bool { return r != nil && r.Budget == a.path && r.PerTask == perTask }
+		whole := b.Max > 0 && (m.book(a).spent >= b.Max || told(false))
+		each := b.PerTask > 0 && t.status == core.TaskWaiting && (t.spent >= b.PerTask || told(true))
+		switch {
+		case !whole && !each:
+			continue
+		case b.OnExceeded == cairn.SkipExceeded:
+			t.status, t.pausing = core.TaskSkipped, false
+		case whole:
+			m.raise(a, cairn.BudgetExceeded)
+		default:
+			t.status, t.pausing, t.code, t.tolerated = core.TaskGaveUp, false, cairn.BudgetExceeded, n.t.policy.Optional
+			if !t.tolerated {
+				m.raise(n, t.code)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// overdrawn: a task that has used what each may does not wait for its pause to end.
+func (m *model) overdrawn(ended []string) {
+	moved := false
+	for _, path := range ended {
+		plan := m.render()
+		t, n := m.tasks[path], plan.find(path)
+		if t.status != core.TaskWaiting {
+			continue
+		}
+		over := false
+		for p := n; p != nil; p = p.parent {
+			if p.kind == cairn.KindAspects && slices.Contains(t.on, p.path) && p.t.budget.OnExceeded != cairn.WarnExceeded && p.t.budget.PerTask > 0 {
+				over = over || t.spent >= p.t.budget.PerTask || t.refused != nil && t.refused.PerTask && t.refused.Budget == p.path
+			}
+		}
+		if over && n.active {
+			moved = m.refuses(n, t) || moved
+		}
+	}
+	if moved {
+		m.fixpoint()
+	}
+}
+
+// full: beside others only what fits with its reserve may start.
+func (m *model) full(n *inst) bool {
+	for _, a := range governing(n) {
+		b, book := a.t.budget, m.book(a)
+		if b.OnExceeded != cairn.WarnExceeded && b.Max > 0 && b.Reserve > 0 && book.running > 0 && book.spent < b.Max &&
+			book.spent+int64(book.running+1)*b.Reserve > b.Max {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) skipsRest(n *inst) bool {
+	return slices.ContainsFunc(governing(n), func(a *inst) bool {
+		b := a.t.budget
+		return b.OnExceeded == cairn.SkipExceeded && b.Max > 0 && m.book(a).spent >= b.Max
+	})
 }
 
 func (m *model) running() (n int) {
@@ -755,6 +901,11 @@ func (m *model) String() string {
 	for path, l := range m.loops {
 		lines = append(lines, fmt.Sprintf("%s %+v", path, *l))
 	}
+	for path, b := range m.books {
+		if b.spent > 0 || b.running > 0 {
+			lines = append(lines, fmt.Sprintf("%s spent %d running %d", path, b.spent, b.running))
+		}
+	}
 	for path, st := range m.tries {
 		lines = append(lines, fmt.Sprintf("%s %s closing=%t caught=%t pending=%s", path, st.phase, st.closing, st.caught, st.pending))
 	}
@@ -770,6 +921,11 @@ func asModel(s *core.State) string {
 	}
 	for path, l := range s.Loops {
 		lines = append(lines, fmt.Sprintf("%s %+v", path, *l))
+	}
+	for path, l := range s.Ledgers {
+		if l.Spent.Tokens > 0 || l.Running > 0 {
+			lines = append(lines, fmt.Sprintf("%s spent %d running %d", path, l.Spent.Tokens, l.Running))
+		}
 	}
 	for path, st := range s.Tries {
 		var pending cairn.Code

@@ -129,17 +129,42 @@ func (d *driver) event() []core.Event {
 
 func (d *driver) outcome(st core.Start) core.Event {
 	e := core.Event{Kind: core.TaskDone, Path: st.Path, Attempt: st.Attempt}
-	switch rapid.IntRange(0, 7).Draw(d.t, "outcome") {
+	if used := rapid.Int64Range(0, 3).Draw(d.t, "tokens"); used > 0 {
+		e.Usage = []cairn.Usage{{Model: "m", Output: used}}
+	}
+	switch rapid.IntRange(0, 8).Draw(d.t, "outcome") {
 	case 0:
 		e.Kind, e.Failure = core.TaskFailed, &cairn.Failure{Code: "A"}
 	case 1, 2:
 		e.Kind, e.Failure = core.TaskFailed, &cairn.Failure{Code: rapid.SampledFrom([]cairn.Code{"A", "B"}).Draw(d.t, "code"), Permanent: true}
 	case 3:
 		e.Kind, e.Graceful = core.TaskLost, rapid.Bool().Draw(d.t, "graceful")
+	case 4:
+		e.Output = json.RawMessage("1")
+		if b := d.refusal(st); b != nil {
+			e.Kind, e.Output, e.Refused, e.Failure = core.TaskFailed, nil, b, &cairn.Failure{Code: cairn.BudgetExceeded, Permanent: true}
+		}
 	default:
 		e.Output = json.RawMessage(fmt.Sprint(rapid.IntRange(0, 3).Draw(d.t, "value")))
 	}
 	return e
+}
+
+// refusal is a limit that a running body may have met.
+func (d *driver) refusal(st core.Start) *cairn.Breach {
+	if st.Governing == 0 {
+		return nil
+	}
+	address := rapid.SampledFrom(st.Budgets[len(st.Budgets)-st.Governing:]).Draw(d.t, "budget")
+	l := d.m.State().Ledgers[address].Limits.Tokens
+	b := &cairn.Breach{Budget: address, Measure: cairn.Tokens, PerTask: rapid.Bool().Draw(d.t, "per task"), Limit: l.Max}
+	if b.PerTask {
+		b.Limit = l.PerTask
+	}
+	if b.Spent = b.Limit; b.Limit == 0 || l.OnExceeded == cairn.WarnExceeded {
+		return nil
+	}
+	return b
 }
 
 // kill drops the process: a new one folds the frames.

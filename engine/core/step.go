@@ -53,7 +53,7 @@ func (m *Machine) Step(now time.Time, events []Event, admit bool) Step {
 		return Step{Status: s.Status}
 	}
 	n, at := s.Frame, s.Time
-	m.last = at
+	m.last, m.over = at, nil
 	s.open(n+1, now.UnixMilli())
 	f := &Frame{N: s.Frame, Time: s.Time, Prev: s.Hash, Stopping: !admit}
 	out := Step{Frame: f}
@@ -134,6 +134,7 @@ func (m *Machine) step(f *Frame, events []Event, admit, first bool, out *Step) {
 	}
 	m.settleRun()
 	m.fixpoint()
+	m.readmitHeld()
 	if m.notice(f.Events) {
 		m.fixpoint()
 	}
@@ -187,6 +188,7 @@ func (m *Machine) take(f *Frame, events []Event, out *Step) {
 	}
 	for _, e := range ends {
 		m.retry(e.path, e.lost)
+		m.over = append(m.over, e.path)
 	}
 	if m.memo == nil {
 		return

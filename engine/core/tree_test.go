@@ -32,6 +32,8 @@ type tree struct {
 	// of tries
 	only           cairn.Codes
 	catch, finally *tree
+	// budget is an aspects node's, of tokens.
+	budget cairn.Budget
 	// bomb makes the render of a scope panic while the world is broken.
 	bomb bool
 }
@@ -105,6 +107,8 @@ func (t *tree) node(v *cairn.View, w *world) cairn.Node {
 		return n
 	case cairn.KindSequence:
 		return cairn.Sequence{Children: kids}
+	case cairn.KindAspects:
+		return limited{id: t.id, AspectsSpec: cairn.AspectsSpec{Tokens: t.budget}, children: kids}
 	case cairn.KindParallel:
 		return cairn.Parallel{Max: t.max, Children: kids}
 	case cairn.KindBranch:
@@ -170,6 +174,9 @@ func (t *tree) write(b *strings.Builder, depth int, role string) {
 	}
 	if string(raw) != "{}" {
 		fmt.Fprintf(b, " %s", raw)
+	}
+	if t.kind == cairn.KindAspects {
+		fmt.Fprintf(b, " %+v", t.budget)
 	}
 	fmt.Fprintf(b, " max=%d %s only=%v bomb=%t", t.max, t.onMax, t.only, t.bomb)
 	for _, kid := range t.kids {
@@ -274,7 +281,8 @@ func (s *sight) aside() *sight {
 func (g *gen) node(s *sight, depth int) *tree {
 	kinds := []cairn.Kind{cairn.KindTask, cairn.KindTask, cairn.KindTask}
 	if depth > 0 {
-		kinds = append(kinds, cairn.KindSequence, cairn.KindLoop, cairn.KindLoop, cairn.KindScope, cairn.KindTry, cairn.KindTry, cairn.KindBranch, "when")
+		kinds = append(kinds, cairn.KindSequence, cairn.KindLoop, cairn.KindLoop, cairn.KindScope, cairn.KindTry, cairn.KindTry, cairn.KindBranch, "when",
+			cairn.KindAspects, cairn.KindAspects)
 	}
 	if depth > 0 && len(g.triggers) > 0 {
 		kinds = append(kinds, "grows", "grows", "grows")
@@ -303,6 +311,10 @@ func (g *gen) node(s *sight, depth int) *tree {
 		s.keys, s.deep, s.targets = append(s.keys, t.id), append(s.deep, t.id), append(s.targets, t.id)
 	case cairn.KindSequence:
 		return g.group(s, depth-1)
+	case cairn.KindAspects:
+		t.id, t.kids = g.id("a"), []*tree{g.group(s, depth-1)}
+		t.budget = cairn.Budget{Max: rapid.Int64Range(0, 6).Draw(g.t, "max tokens"), PerTask: rapid.Int64Range(0, 4).Draw(g.t, "per task"),
+			Reserve: rapid.Int64Range(0, 3).Draw(g.t, "reserve"), OnExceeded: rapid.SampledFrom(modes).Draw(g.t, "mode")}
 	case cairn.KindScope:
 		t.id, t.bomb = g.id("s"), g.bombs && g.flip("bomb", 2)
 		t.kids = []*tree{g.group(s.below(), depth-1)}
@@ -343,5 +355,8 @@ func (g *gen) node(s *sight, depth int) *tree {
 
 // epoch is when simulated runs start.
 const epoch = 1_000_000
+
+// modes of a budget.
+var modes = []cairn.OnExceeded{cairn.FailExceeded, cairn.WarnExceeded, cairn.SkipExceeded}
 
 func at(ms int64) time.Time { return time.UnixMilli(ms) }
