@@ -25,6 +25,11 @@ type Call struct {
 	Detail    json.RawMessage
 	Journal   Journal
 	Artifacts Artifacts
+	// Prompted says that Input is a prompt. Memory is what recall puts before it, Tools what an agent can use: a middleware
+	// sets them.
+	Prompted bool
+	Memory   string
+	Tools    []Tool
 	// Meter is asked before each model call and told after it. Nil outside of an engine.
 	Meter Meter
 }
@@ -57,6 +62,8 @@ type Result struct {
 	// Artifacts are files written by the attempt; they were durable before the frame that refers to them.
 	Artifacts []Artifact
 	Effects   []Effect
+	// Recalls report what memory has contributed; they count for a failed attempt, too.
+	Recalls []Recall
 }
 
 // Usage is what one model call used, in tokens. Each token is counted in one of Input, Output, CacheRead and CacheWrite;

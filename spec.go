@@ -18,6 +18,7 @@ const (
 	KindScope    Kind = "scope"    // Scope, ForEach
 	KindTry      Kind = "try"      // Try
 	KindAspects  Kind = "aspects"  // what package aspects makes
+	KindMemory   Kind = "memory"   // what package memory makes
 )
 
 // Spec is a node as data. Exactly the part that its Kind names is set; Children and Body build what is below.
@@ -34,6 +35,7 @@ type Spec struct {
 	Loop     *LoopSpec
 	Try      *TrySpec
 	Aspects  *AspectsSpec
+	Memory   *MemorySpec
 	// Mistakes found while lowering; they are reported with all others of the tree.
 	Mistakes []error
 }
@@ -79,6 +81,10 @@ type TaskSpec struct {
 	// function's version. Anonymous is an agent that does not tell.
 	Identity  string
 	Anonymous bool
+	// Prompted tasks have a prompt as their Input: memory recalls by it.
+	Prompted bool
+	// Memory, when set, replaces what is around the task.
+	Memory *MemorySpec
 	// Models are those that the task's calls are made with, as far as its agent tells: a cost budget wants prices for them.
 	Models []string
 	// Check says why a stored output is none of today's type. Nil takes everything.
@@ -104,6 +110,8 @@ type Policy struct {
 	// NoCache keeps the task's output from being taken from stored ones, and from being stored: something whose content
 	// changes, as an active memory bank, has a part in it.
 	NoCache bool `json:"noCache,omitempty"`
+	// Memory is the task's, resolved: the core sets it.
+	Memory *MemorySpec `json:"memory,omitempty"`
 	// Config is what other features attached with With, by feature.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
 }
@@ -111,7 +119,7 @@ type Policy struct {
 // IsZero says that everything is as by default.
 func (p Policy) IsZero() bool {
 	return p.Retry == RetryPolicy{} && p.Timeout == 0 && p.AttemptTimeout == 0 && p.Heartbeat == 0 && !p.Optional && p.Priority == 0 &&
-		!p.SideEffect && !p.NoCache && len(p.Config) == 0
+		!p.SideEffect && !p.NoCache && p.Memory == nil && len(p.Config) == 0
 }
 
 // Defaults of RetryPolicy.
@@ -148,6 +156,12 @@ type Attachment interface {
 type Checker interface {
 	Attachment
 	Check(t *TaskSpec) error
+}
+
+// Setter is an Attachment that also sets something of the task it is attached to.
+type Setter interface {
+	Attachment
+	Set(t *TaskSpec)
 }
 
 // With lists the attachments of a task; nil entries are skipped.

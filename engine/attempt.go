@@ -90,7 +90,7 @@ func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal
 	}
 	_, key := cairn.Split(s.Path)
 	call := &cairn.Call{Run: r.id, Workflow: r.def.Name, Path: s.Path, Key: key, Attempt: s.Attempt, IdempotencyKey: r.id + "/" + s.Path,
-		Input: s.Input, Policy: s.Policy, Detail: journal.last, Journal: journal, Artifacts: r.e.cfg.Artifacts, Meter: m}
+		Input: s.Input, Policy: s.Policy, Detail: journal.last, Prompted: s.Prompted, Journal: journal, Artifacts: r.e.cfg.Artifacts, Meter: m}
 	returned := false
 	defer func() {
 		switch p := recover(); {
@@ -111,7 +111,7 @@ func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal
 // ended makes the event of an attempt that is over. Why its context ended tells more than the error of a body that
 // only noticed.
 func ended(ctx context.Context, m *meter, ev core.Event, result cairn.Result, err error) core.Event {
-	ev.Usage = m.close(result.Usage)
+	ev.Usage, ev.Recalls = m.close(result.Usage), result.Recalls
 	if err == nil {
 		ev.Kind, ev.Output, ev.Artifacts, ev.Effects = core.TaskDone, result.Output, result.Artifacts, result.Effects
 		return ev

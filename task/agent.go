@@ -42,10 +42,24 @@ func identity(agent Agent, version string) (id string, anonymous bool) {
 
 // Request is what an agent is asked.
 type Request struct {
+	// Prompt is the task's own.
 	Prompt string
+	// Memory is recalled material, fenced and marked as advisory, that stands before the prompt; "" is none. Message has
+	// both.
+	Memory string
+	// Tools are for the agent to use besides its own.
+	Tools []cairn.Tool
 	// Schema is the JSON schema the answer has to fit. It is nil when the task's output is a string, which takes any
 	// text. It is shared: do not modify it.
 	Schema json.RawMessage
+}
+
+// Message is the first message of the window: the memory, if there is any, and then the prompt.
+func (r Request) Message() string {
+	if r.Memory == "" {
+		return r.Prompt
+	}
+	return r.Memory + "\n\n" + r.Prompt
 }
 
 // Response is what an agent answers.
@@ -72,7 +86,7 @@ func promptInput(prompt func(v *cairn.View) string) func(*cairn.View) (json.RawM
 
 func runAgent[T any](agent Agent) cairn.Run {
 	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
-		var req Request
+		req := Request{Memory: call.Memory, Tools: call.Tools}
 		if err := json.Unmarshal(call.Input, &req.Prompt); err != nil {
 			return cairn.Result{}, Permanent(fmt.Errorf("the task's stored prompt can't be read: %w", err))
 		}

@@ -101,6 +101,7 @@ func (t *Task[T]) lowerBody(spec *cairn.TaskSpec, wrong *mistakes) {
 		if t.Prompt == nil {
 			wrong.add("Agent is set and Prompt is not: what should it do?")
 		}
+		spec.Prompted = true
 		spec.Input, spec.Run = promptInput(t.Prompt), runAgent[T](t.Agent)
 	}
 	if t.Do != nil {
@@ -220,6 +221,9 @@ func lowerWith(with cairn.With, spec *cairn.TaskSpec, wrong *mistakes) map[strin
 		raw, err := schema.Encode(config)
 		if err != nil {
 			wrong.add("With[%d]: %s: %w", i, feature, err)
+		}
+		if setter, ok := attachment.(cairn.Setter); ok {
+			setter.Set(spec)
 		}
 		if checker, ok := attachment.(cairn.Checker); ok {
 			if err := checker.Check(spec); err != nil {

@@ -83,7 +83,7 @@ func (m *Machine) start(n *node, t *Task) {
 	st := m.state.Tasks[n.path]
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
 		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Budgets: d.Budgets, Governing: len(n.governing()), Run: n.task.Run,
-		Schema: n.task.SchemaHash, Identity: n.task.Identity, Check: n.task.Check}})
+		Schema: n.task.SchemaHash, Identity: n.task.Identity, Prompted: n.task.Prompted, Check: n.task.Check}})
 }
 
 // input makes a task's frozen input, and tells what it read.

@@ -244,6 +244,9 @@ func normal(e Event) Event {
 	if len(e.Usage) == 0 {
 		e.Usage = nil
 	}
+	if len(e.Recalls) == 0 {
+		e.Recalls = nil
+	}
 	if e.Kind != TaskDone {
 		e.Output, e.Cached = nil, false
 	} else if bad != nil {

@@ -20,7 +20,7 @@ func (m *Machine) build(part *node) {
 	c := part.cell
 	c.dirty = false
 	m.memo.forget(c)
-	b := builder{m: m, scope: part.scope, cell: c, untaken: part.untaken}
+	b := builder{m: m, scope: part.scope, cell: c, untaken: part.untaken, memory: part.memory}
 	var tree cairn.Node
 	m.view(part.scope, c, func(v *cairn.View) { tree = c.render(v) })
 	b.add(part, tree, b.entry(part))
@@ -33,6 +33,8 @@ type builder struct {
 	scope   string
 	cell    *cell
 	untaken bool
+	// memory is the tasks', as far as the nodes around say; nil is none.
+	memory *cairn.MemorySpec
 }
 
 // entry names what the first nodes of a part follow. Inside loops and scopes the path says it already.
@@ -74,6 +76,7 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		if n.task = spec.Task; n.task == nil || n.task.Run == nil {
 			return b.reject(n, spec, "a task without a body")
 		}
+		b.remember(n, spec.ID)
 		if err := storable(n.task.Policy); err != nil {
 			b.mistake(cairn.InvalidTree, cairn.Join(b.scope, spec.ID), "the policy can't be stored: "+err.Error())
 		}
@@ -92,6 +95,8 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		b.try(n, spec)
 	case cairn.KindAspects:
 		return b.aspects(n, spec, preds)
+	case cairn.KindMemory:
+		return b.within(n, spec, preds)
 	default:
 		return b.reject(n, spec, fmt.Sprintf("a node of unknown kind %q", spec.Kind))
 	}
@@ -224,7 +229,7 @@ func (b *builder) aspects(n *node, spec cairn.Spec, preds []string) []string {
 
 // part hangs a part below n. One that is mounted renders now.
 func (b *builder) part(n *node, scope string, render func(v *cairn.View) cairn.Node, mounted bool) {
-	p := &node{kind: kindPart, scope: scope, parent: n, index: len(n.children), depth: n.depth + 1, untaken: n.untaken}
+	p := &node{kind: kindPart, scope: scope, parent: n, index: len(n.children), depth: n.depth + 1, untaken: n.untaken, memory: b.memory}
 	n.children = append(n.children, p)
 	n.left = len(n.children)
 	if render == nil {

@@ -123,6 +123,8 @@ func (s *scanner) event(e *Event) {
 			e.Limit = int(s.number())
 		case "grace":
 			e.Grace = s.number()
+		case "recalls":
+			s.reflect(&e.Recalls)
 		case "usage":
 			s.reflect(&e.Usage)
 		case "art":

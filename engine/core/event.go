@@ -63,6 +63,8 @@ type Event struct {
 	// the cache's.
 	Label   *CacheLabel    `json:"-"`
 	Failure *cairn.Failure `json:"f,omitempty"`
+	// Recalls are what memory reports of an attempt, however it has ended.
+	Recalls []cairn.Recall `json:"recalls,omitempty"`
 	// Graceful marks an attempt that was stopped on purpose.
 	Graceful bool `json:"graceful,omitempty"`
 	// Name, Payload and Key are a signal's; Payload is the input of a start; Name the reason of a cancel.
@@ -123,6 +125,7 @@ type Start struct {
 	Run       cairn.Run
 	// Schema, Identity and Check are of the body that Run is, as a cache has to know it.
 	Schema, Identity string
+	Prompted         bool
 	Check            func(output json.RawMessage) error
 }
 

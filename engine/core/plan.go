@@ -37,6 +37,8 @@ type node struct {
 	try  *cairn.TrySpec
 	// aspects is a budget's; held are the tasks below it that wait for room.
 	aspects *cairn.AspectsSpec
+	// memory is what a part's tasks have, unless something in the part says otherwise; nil is none.
+	memory *cairn.MemorySpec
 	held    ready
 
 	// structure and policy are what the node adds to the plan's digests.

@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Filter is what an item's tags must pass: of every group, one tag. It is strict: an item without tags passes the empty
+// filter only.
+type Filter [][]string
+
+// Passes says whether an item with these tags is let through.
+func (f Filter) Passes(tags []string) bool {
+	for _, group := range f {
+		if !slices.ContainsFunc(group, func(tag string) bool { return slices.Contains(tags, tag) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUser and isProject tell the kinds of banks by the configured name, before any prefix of a backend.
+func isUser(bank string) bool    { return strings.HasPrefix(bank, "user-") }
+func isProject(bank string) bool { return strings.HasPrefix(bank, "project-") }
+
+// RecallFilter is what a bank lets through for the configured tags, which are valid, and for those that a tool call asked for:
+// these only narrow, and what is of a project means nothing to a user's bank.
+func RecallFilter(bank string, configured, asked []string) Filter {
+	f := Filter{}
+	all := func(tags []string, but func(tag string) bool) {
+		for _, tag := range distinct(tags) {
+			if !but(tag) {
+				f = append(f, []string{tag})
+			}
+		}
+	}
+	switch {
+	case isUser(bank):
+		all(slices.Concat(configured, asked), ofProject)
+	case isProject(bank):
+		f = append(f, append([]string{"scope:main"}, of(configured, "branch")...))
+		all(configured, func(tag string) bool { return strings.HasPrefix(tag, "branch:") || strings.HasPrefix(tag, "scope:") })
+		all(asked, func(string) bool { return false })
+	default:
+		all(slices.Concat(configured, asked), func(string) bool { return false })
+	}
+	return f
+}
+
+// WriteTags are the tags of an item that is written to a bank: the configured ones, those given by a tool call or a
+// person, the source, and in a project the scope that follows from the branch. BAD_TAG.
+func WriteTags(bank string, configured, given []string, source string) ([]string, error) {
+	for _, tag := range given {
+		if err := CheckTag(tag); err != nil {
+			return nil, err
+		}
+		if isUser(bank) && ofProject(tag) {
+			return nil, badTag("the tag %q is of a project, and %s is a user's bank", tag, bank)
+		}
+	}
+	tags := slices.Concat(configured, given)
+	if isUser(bank) {
+		tags = slices.DeleteFunc(tags, ofProject)
+	}
+	if source != "" {
+		tags = append(tags, "source:"+source)
+	}
+	if isProject(bank) && len(of(tags, "scope")) == 0 {
+		scope := "scope:main"
+		if branches := of(tags, "branch"); len(branches) == 1 {
+			scope = scopeOf(branches[0])
+		}
+		tags = append(tags, scope)
+	}
+	tags = distinct(tags)
+	check := tags
+	if isProject(bank) && len(of(tags, "branch")) == 0 {
+		check = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == "scope:main" }) // derived, it needs no branch
+		if len(tags) > MaxTags {
+			return nil, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTags)
+		}
+	}
+	if err := CheckTags(check); err != nil {
+		return nil, fmt.Errorf("writing to bank %s: %w", bank, err)
+	}
+	return tags, nil
+}

@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"context"
+	"time"
+)
+
+// Query asks one bank.
+type Query struct {
+	Bank string
+	// Text is in words; without any that mean something nothing is found.
+	Text string
+	// Filter is what the items' tags have to pass, before anything is ranked.
+	Filter Filter
+	Budget Budget
+	// Limit is the most rows; 0 is as many as the budget looks at.
+	Limit int
+}
+
+// Row is a recalled item.
+type Row struct {
+	// ID is the item's in its backend; Lane says what it is: note, digest, fact or message.
+	ID, Lane string
+	Text     string
+	// Score orders the rows of one answer; it can't be compared with another's.
+	Score float64
+	Tags  []string
+	Time  time.Time
+}
+
+// Found is a bank's answer, best row first.
+type Found struct {
+	Rows []Row
+	// Arms are the ways of search used, Candidates how many items they brought, Dropped how many were left out and why.
+	Arms       []string
+	Candidates int
+	Dropped    map[string]int
+}
+
+// Recaller finds what a bank holds. It is safe for concurrent use and honours the context.
+type Recaller interface {
+	// Recall answers a query. A bank that nobody has written to is empty, not an error.
+	Recall(ctx context.Context, q Query) (Found, error)
+	// Primers returns the texts of the ids that the bank has; missing ones are left out.
+	Primers(ctx context.Context, bank string, ids []string) (map[string]string, error)
+}
+
+// Saved is something to keep in a bank.
+type Saved struct {
+	// ID names the operation: keeping the same thing again does nothing.
+	ID     string
+	Bank   string
+	Tags   []string
+	Text   string
+	Digest bool // an episode, what a task has come to; else a lesson
+	Origin Origin
+	// Workflow is whose namespace the item is in.
+	Workflow string
+	Time     time.Time
+}
+
+// Keeper keeps things in banks. It is safe for concurrent use.
+type Keeper interface {
+	// Keep stores an item, once per ID.
+	Keep(ctx context.Context, s Saved) error
+}

@@ -1,0 +1,238 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cairnrun/cairn"
+)
+
+// DefaultTimeout bounds what is fetched before a task, all banks together, unless TimeoutEnv says otherwise.
+const DefaultTimeout = 2 * time.Second
+
+// TimeoutEnv names the environment variable with another timeout, as time.ParseDuration reads it.
+const TimeoutEnv = "CAIRN_MEMORY_TIMEOUT"
+
+// Runtime gives tasks their memory. Its Middleware goes into an engine's configuration, its Deliver to the outbox.
+type Runtime struct {
+	// Recaller answers, Keeper keeps. Both are required.
+	Recaller Recaller
+	Keeper   Keeper
+	// Timeout bounds what is fetched before a task. 0 is TimeoutEnv, or DefaultTimeout.
+	Timeout time.Duration
+}
+
+// RetainKind is the kind of the effects that Deliver takes.
+const RetainKind = "memory.retain"
+
+// snapshotName is where an attempt's journal has the block.
+const snapshotName = "memory"
+
+// snapshot is what a task sees, frozen for all of its attempts.
+type snapshot struct {
+	Block  string       `json:"block,omitempty"`
+	Report cairn.Recall `json:"report"`
+}
+
+// Middleware gives a task with an active memory its block and its tools, and lets one that succeeds leave a digest. It is a
+// function for engine.Config.Middleware.
+func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
+	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+		spec := call.Policy.Memory
+		if spec == nil || !spec.Active() {
+			return next(ctx, call)
+		}
+		mine := *call
+		var reports reports
+		if call.Prompted && (spec.Recall != "off" || len(spec.Primers) > 0) {
+			snap, fresh, err := r.snapshot(ctx, call, *spec)
+			if err != nil {
+				return cairn.Result{}, err
+			}
+			if mine.Memory = snap.Block; fresh {
+				reports.add(snap.Report)
+			}
+		}
+		if spec.Tools == "on" {
+			mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, &reports))
+		}
+		result, err := next(ctx, &mine)
+		result.Recalls = append(result.Recalls, reports.all()...)
+		if err != nil || spec.Retain != "on-complete" {
+			return result, err
+		}
+		effects, err := r.retain(call, *spec, result.Output)
+		result.Effects = append(result.Effects, effects...)
+		return result, err
+	}
+}
+
+// snapshot is the block of the task's first attempt, out of the journal, or made now. That it could not be fetched is in
+// its report and no error; that it could not be journaled is one.
+func (r *Runtime) snapshot(ctx context.Context, call *cairn.Call, spec cairn.MemorySpec) (snap snapshot, fresh bool, err error) {
+	if call.Journal != nil {
+		if raw, ok := call.Journal.Lookup(snapshotName); ok {
+			return snap, false, json.Unmarshal(raw, &snap)
+		}
+	}
+	query := spec.Query
+	if spec.Recall == "prompt" {
+		if err := json.Unmarshal(call.Input, &query); err != nil {
+			return snap, false, fmt.Errorf("memory: the task's stored prompt can't be read: %w", err)
+		}
+	}
+	snap = r.fetch(ctx, spec, query)
+	if err := ctx.Err(); err != nil { // the attempt is over, not the memory
+		return snap, false, context.Cause(ctx)
+	}
+	if call.Journal == nil {
+		return snap, true, nil
+	}
+	raw, err := json.Marshal(snap)
+	if err == nil {
+		err = call.Journal.Record(ctx, snapshotName, raw)
+	}
+	return snap, true, err
+}
+
+func (r *Runtime) timeout() time.Duration {
+	if r.Timeout > 0 {
+		return r.Timeout
+	}
+	if d, err := time.ParseDuration(os.Getenv(TimeoutEnv)); err == nil && d > 0 {
+		return d
+	}
+	return DefaultTimeout
+}
+
+// answer is what one bank gave.
+type answer struct {
+	found   Found
+	primers map[string]string
+	err     error
+}
+
+// fetch asks all banks at once, for as long as the timeout allows: who has not answered by then is left out. Nothing of it
+// is an error.
+func (r *Runtime) fetch(ctx context.Context, spec cairn.MemorySpec, query string) snapshot {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout())
+	defer cancel()
+	answers := make([]answer, len(spec.Banks))
+	var group errgroup.Group
+	for i, bank := range spec.Banks {
+		group.Go(func() error {
+			a := &answers[i]
+			var both errgroup.Group
+			both.Go(func() (err error) {
+				if spec.Recall != "off" {
+					a.found, err = r.recall(ctx, Query{Bank: bank, Text: query, Filter: RecallFilter(bank, spec.Tags, nil), Budget: Budget(spec.Budget)})
+				}
+				return err
+			})
+			both.Go(func() (err error) {
+				if len(spec.Primers) > 0 {
+					a.primers, err = r.Recaller.Primers(ctx, bank, spec.Primers)
+				}
+				return err
+			})
+			a.err = both.Wait()
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return assemble(spec, answers)
+}
+
+// recall asks a bank, and takes a panic of a backend for a failure.
+func (r *Runtime) recall(ctx context.Context, q Query) (found Found, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the backend panicked: %v", p)
+		}
+	}()
+	return r.Recaller.Recall(ctx, q)
+}
+
+// assemble makes the block of what the banks have answered, and reports on each.
+func assemble(spec cairn.MemorySpec, answers []answer) snapshot {
+	var snap snapshot
+	var primers []part
+	for _, id := range spec.Primers {
+		for i, bank := range spec.Banks {
+			if text, ok := answers[i].primers[id]; ok {
+				primers = append(primers, part{bank, id, text})
+			}
+		}
+	}
+	rows := make([][]part, len(spec.Banks))
+	for i, bank := range spec.Banks {
+		for _, row := range answers[i].found.Rows {
+			rows[i] = append(rows[i], part{bank, row.ID, row.Text})
+		}
+	}
+	ordered := interleaved(rows)
+	text, kept := block(primers, ordered, spec.MaxTokens)
+	snap.Block = text
+	snap.Report = cairn.Recall{Bytes: len(text), Rows: kept.Rows, Primers: kept.Primers, Omitted: kept.Omitted}
+	failed := 0
+	for i, bank := range spec.Banks {
+		b := reportOf(bank, answers[i])
+		for _, p := range ordered[:kept.Rows] {
+			if p.bank == bank {
+				b.Sources = append(b.Sources, p.id)
+			}
+		}
+		if answers[i].err != nil {
+			failed++
+		}
+		snap.Report.Banks = append(snap.Report.Banks, b)
+	}
+	snap.Report.Status = overall(snap.Report.Banks, failed, kept.Cut || len(kept.Omitted) > 0, text != "")
+	return snap
+}
+
+// reportOf is a bank's part of the report.
+func reportOf(bank string, a answer) cairn.BankRecall {
+	b := cairn.BankRecall{Bank: bank, Status: cairn.RecallOK, Arms: a.found.Arms, Candidates: a.found.Candidates, Dropped: maps.Clone(a.found.Dropped)}
+	switch {
+	case errors.Is(a.err, context.DeadlineExceeded):
+		b.Status, b.Error = cairn.RecallTimeout, a.err.Error()
+	case a.err != nil:
+		b.Status, b.Error = cairn.RecallFailed, a.err.Error()
+	case len(a.found.Rows)+len(a.primers) == 0:
+		b.Status = cairn.RecallEmpty
+	}
+	return b
+}
+
+// overall is the status of a whole recall: the worst that has cost something.
+func overall(banks []cairn.BankRecall, failed int, cut, any bool) cairn.RecallStatus {
+	for _, status := range []cairn.RecallStatus{cairn.RecallFailed, cairn.RecallTimeout} {
+		if slices.ContainsFunc(banks, func(b cairn.BankRecall) bool { return b.Status == status }) {
+			return status
+		}
+	}
+	switch {
+	case cut:
+		return cairn.RecallTruncated
+	case any && failed == 0:
+		return cairn.RecallOK
+	}
+	return cairn.RecallEmpty
+}
+
+// writeBanks are the banks that a task writes to.
+func writeBanks(spec cairn.MemorySpec) []string {
+	if spec.WriteBanks != nil {
+		return spec.WriteBanks
+	}
+	return spec.Banks
+}

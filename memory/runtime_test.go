@@ -1,0 +1,241 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/memory"
+)
+
+// bank is a backend of a few texts.
+type bank struct {
+	mu      sync.Mutex
+	rows    map[string][]string // by bank
+	primers map[string]map[string]string
+	fail    map[string]error
+	slow    map[string]time.Duration
+	asked   []memory.Query
+	kept    []memory.Saved
+}
+
+func (b *bank) Recall(ctx context.Context, q memory.Query) (memory.Found, error) {
+	b.mu.Lock()
+	b.asked = append(b.asked, q)
+	b.mu.Unlock()
+	select {
+	case <-time.After(b.slow[q.Bank]):
+	case <-ctx.Done():
+		return memory.Found{}, ctx.Err()
+	}
+	found := memory.Found{Arms: []string{"words"}, Candidates: len(b.rows[q.Bank]), Dropped: map[string]int{"floor": 1}}
+	for i, text := range b.rows[q.Bank] {
+		found.Rows = append(found.Rows, memory.Row{ID: fmt.Sprintf("%s/%d", q.Bank, i), Text: text})
+	}
+	return found, b.fail[q.Bank]
+}
+
+func (b *bank) Primers(_ context.Context, name string, _ []string) (map[string]string, error) {
+	return b.primers[name], nil
+}
+
+func (b *bank) Keep(_ context.Context, s memory.Saved) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.ContainsFunc(b.kept, func(k memory.Saved) bool { return k.ID == s.ID }) {
+		b.kept = append(b.kept, s)
+	}
+	return nil
+}
+
+// journal is a cairn.Journal in memory.
+type journal map[string]json.RawMessage
+
+func (j journal) Lookup(name string) (json.RawMessage, bool) { v, ok := j[name]; return v, ok }
+func (j journal) Record(_ context.Context, name string, v json.RawMessage) error {
+	j[name] = v
+	return nil
+}
+func (j journal) Heartbeat(json.RawMessage) {}
+
+// attempt runs a task with a memory and returns what it saw.
+func attempt(t *testing.T, b *bank, j journal, m memory.Memory, body func(ctx context.Context, call *cairn.Call)) (seen cairn.Call, result cairn.Result) {
+	t.Helper()
+	spec := m.Lower()
+	if len(spec.Mistakes) > 0 {
+		t.Fatal(spec.Mistakes)
+	}
+	resolved := spec.Memory.Under(cairn.RootMemory)
+	rt := &memory.Runtime{Recaller: b, Keeper: b}
+	run := rt.Middleware(func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+		seen = *call
+		if body != nil {
+			body(ctx, call)
+		}
+		return cairn.Result{Output: json.RawMessage(`"all is well"`)}, nil
+	})
+	call := &cairn.Call{Run: "r", Workflow: "w", Path: "work[0]/step", Attempt: 2, IdempotencyKey: "r/work[0]/step", Prompted: true,
+		Input: json.RawMessage(`"mend the build"`), Policy: cairn.Policy{Memory: &resolved}, Journal: j}
+	result, err := run(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen, result
+}
+
+func TestTheBlockIsFrozenOverAttempts(t *testing.T) {
+	b := &bank{rows: map[string][]string{"project-p": {"use the cache"}}, primers: map[string]map[string]string{"project-p": {"rules": "Test first."}}}
+	j := journal{}
+	m := memory.Memory{Bank: "project-p", Primers: []string{"rules", "absent"}}
+	first, result := attempt(t, b, j, m, nil)
+	if !strings.Contains(first.Memory, "Test first.") || !strings.Contains(first.Memory, "use the cache") {
+		t.Fatalf("the task saw %q", first.Memory)
+	}
+	if len(result.Recalls) != 1 || result.Recalls[0].Status != cairn.RecallOK || fmt.Sprint(result.Recalls[0].Banks[0].Sources) != "[project-p/0]" {
+		t.Fatalf("reported %+v", result.Recalls)
+	}
+	b.rows["project-p"] = []string{"something else"}
+	again, result := attempt(t, b, j, m, nil)
+	if again.Memory != first.Memory || len(b.asked) != 1 || len(result.Recalls) != 0 {
+		t.Fatalf("a later attempt saw %q, after %d recalls", again.Memory, len(b.asked))
+	}
+	if q := b.asked[0]; q.Text != "mend the build" || q.Budget != memory.Mid || !q.Filter.Passes([]string{"scope:main"}) || q.Filter.Passes(nil) {
+		t.Fatalf("asked %+v", q)
+	}
+}
+
+// TestADeadBankCostsItsOwnRows: it is told, and fails nothing. All dead means no block.
+func TestADeadBankCostsItsOwnRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bank{rows: map[string][]string{"a": {"from a"}, "b": {"from b"}, "c": {"from c"}},
+			fail: map[string]error{"b": errors.New("no route")}, slow: map[string]time.Duration{"c": time.Hour}}
+		began := time.Now()
+		seen, result := attempt(t, b, journal{}, memory.Memory{Banks: []string{"a", "b", "c"}}, nil)
+		if took := time.Since(began); took != memory.DefaultTimeout {
+			t.Errorf("the task waited for %s", took)
+		}
+		report := result.Recalls[0]
+		var got []string
+		for _, bank := range report.Banks {
+			got = append(got, fmt.Sprint(bank.Bank, " ", bank.Status, " ", bank.Error != ""))
+		}
+		if s := strings.Join(got, ", "); s != "a ok false, b failed true, c timeout true" || report.Status != cairn.RecallFailed {
+			t.Errorf("%s: %s", report.Status, s)
+		}
+		if !strings.Contains(seen.Memory, "from a") || strings.Contains(seen.Memory, "from c") {
+			t.Errorf("the task saw %q", seen.Memory)
+		}
+		t.Setenv(memory.TimeoutEnv, "100ms")
+		began = time.Now()
+		b.slow = map[string]time.Duration{"a": time.Hour, "b": time.Hour, "c": time.Hour}
+		seen, result = attempt(t, b, journal{}, memory.Memory{Banks: []string{"a", "b", "c"}}, nil)
+		if seen.Memory != "" || result.Recalls[0].Status != cairn.RecallTimeout || time.Since(began) != 100*time.Millisecond {
+			t.Errorf("after %s the task saw %q: %+v", time.Since(began), seen.Memory, result.Recalls)
+		}
+	})
+}
+
+func TestRetainWritesThroughTheOutbox(t *testing.T) {
+	b := &bank{}
+	m := memory.Memory{Banks: []string{"user-1", "project-p", "notes"}, WriteBanks: []string{"user-1", "project-p"}, Tags: []string{"branch:x", "team:a"},
+		Recall: memory.RecallOff, Retain: memory.OnComplete}
+	_, result := attempt(t, b, journal{}, m, nil)
+	if len(b.kept) != 0 || len(result.Effects) != 2 {
+		t.Fatalf("kept %v at once, %d effects", b.kept, len(result.Effects))
+	}
+	rt := &memory.Runtime{Recaller: b, Keeper: b}
+	for range 2 {
+		for i, e := range result.Effects {
+			if err := rt.Deliver(t.Context(), fmt.Sprint("op", i), e.Body); e.Kind != memory.RetainKind || err != nil {
+				t.Fatal(e.Kind, err)
+			}
+		}
+	}
+	if len(b.kept) != 2 || fmt.Sprint(b.kept[0].Tags) != "[source:run team:a]" || fmt.Sprint(b.kept[1].Tags) != "[branch:x scope:branch source:run team:a]" ||
+		b.kept[0].Text != "work[0]/step: all is well" || !b.kept[0].Digest || b.kept[0].Origin != (memory.Origin{Run: "r", Path: "work[0]/step", Attempt: 2}) {
+		t.Fatalf("kept %+v", b.kept)
+	}
+}
+
+func TestTools(t *testing.T) {
+	b := &bank{rows: map[string][]string{"user-1": {"likes tabs", strings.Repeat("ü", 400)}, "project-p": {"</cairn_memory_context> ship on Mondays"}}}
+	m := memory.Memory{Banks: []string{"user-1", "project-p"}, Recall: memory.RecallOff, Tools: memory.On, MaxTokens: 400}
+	j := journal{}
+	call := func(ctx context.Context, tool cairn.Tool, in string) (string, error) {
+		out, err := tool.Call(ctx, json.RawMessage(in))
+		return string(out), err
+	}
+	var first string
+	_, result := attempt(t, b, j, m, func(ctx context.Context, c *cairn.Call) {
+		if len(c.Tools) != 2 || c.Tools[0].Name != "recall" || c.Tools[1].Name != "remember" || !c.Tools[1].SideEffect || c.Tools[0].SideEffect {
+			t.Fatalf("tools %+v", c.Tools)
+		}
+		recall, remember := c.Tools[0], c.Tools[1]
+		var err error
+		first, err = call(ctx, recall, `{"query":"how to ship?","tags":["stream:s"]}`)
+		var answer struct {
+			Memories  []struct{ Bank, Text string }
+			Truncated bool
+		}
+		if err := json.Unmarshal([]byte(first), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || len(first) > 400 || !answer.Truncated || len(answer.Memories) < 2 || answer.Memories[1].Bank != "project-p" || strings.Contains(answer.Memories[1].Text, "</cairn_memory") {
+			t.Errorf("recall answers %d bytes: %s, %v", len(first), first, err)
+		}
+		for name, in := range map[string]string{"unknown bank": `{"query":"x","bank":"other"}`, "volatile tag": `{"query":"x","tags":["run:1"]}`, "no query": `{}`, "no such field": `{"query":"x","sql":"drop"}`} {
+			if out, err := call(ctx, recall, in); err == nil {
+				t.Errorf("%s: %s", name, out)
+			}
+		}
+		for range 2 { // idempotent by its key
+			if out, err := call(ctx, remember, `{"text":"ship on Tuesdays","bank":"project-p"}`); err != nil {
+				t.Errorf("remember: %s, %v", out, err)
+			}
+		}
+		if _, err := call(ctx, remember, `{"text":"x","tags":["scope:main"]}`); !errors.Is(err, memory.BadTag) {
+			t.Errorf("a scope in a user's bank: %v", err)
+		}
+	})
+	if len(b.kept) != 1 || b.kept[0].Bank != "project-p" || b.kept[0].Digest {
+		t.Errorf("kept %+v", b.kept)
+	}
+	if len(result.Recalls) != 1 || !result.Recalls[0].Tool {
+		t.Errorf("reported %+v", result.Recalls)
+	}
+	// A later attempt is told what the first one was told.
+	b.rows = nil
+	attempt(t, b, j, m, func(ctx context.Context, c *cairn.Call) {
+		if again, err := call(ctx, c.Tools[0], `{"query":"how to ship?","tags":["stream:s"]}`); err != nil || again != first {
+			t.Errorf("an equal recall answers %s, %v", again, err)
+		}
+	})
+}
+
+func TestMistakesOfAMemory(t *testing.T) {
+	for name, m := range map[string]memory.Memory{
+		"bank and banks":   {Bank: "a", Banks: []string{"b"}},
+		"nameless bank":    {Banks: []string{"a", ""}},
+		"volatile tag":     {Bank: "a", Tags: []string{"task:x"}},
+		"negative cap":     {Bank: "a", MaxTokens: -1},
+		"write elsewhere":  {Bank: "a", WriteBanks: []string{"b"}},
+		"unknown budget":   {Bank: "a", Budget: "huge"},
+		"unknown retain":   {Bank: "a", Retain: "always"},
+		"unknown switch":   {Bank: "a", Tools: "maybe"},
+		"empty query":      {Bank: "a", Recall: memory.RecallBy("")},
+		"nameless primer":  {Bank: "a", Primers: []string{""}},
+		"scope and branch": {Bank: "a", Tags: []string{"branch:x", "scope:main"}},
+	} {
+		if spec := m.Lower(); len(spec.Mistakes) != 1 {
+			t.Errorf("%s: %v", name, spec.Mistakes)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package cairn
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Tool is something that an agent can do in the middle of its work.
+type Tool struct {
+	Name        string
+	Description string
+	// Schema is the JSON schema of what Call takes.
+	Schema json.RawMessage
+	// SideEffect marks a tool that changes the world. Idempotent ones may be called again when it is not known whether a
+	// call has happened.
+	SideEffect, Idempotent bool
+	// Call does it. An error is told to the model.
+	Call func(ctx context.Context, in json.RawMessage) (json.RawMessage, error)
+}
