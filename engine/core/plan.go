@@ -39,7 +39,7 @@ type node struct {
 	aspects *cairn.AspectsSpec
 	// memory is what a part's tasks have, unless something in the part says otherwise; nil is none.
 	memory *cairn.MemorySpec
-	held    ready
+	held   ready
 
 	// structure and policy are what the node adds to the plan's digests.
 	structure, policy digest
