@@ -90,6 +90,16 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		}
 	case cairn.KindTry:
 		b.try(n, spec)
+	case cairn.KindContinueAsNew:
+		name := spec.ID
+		if name == "" {
+			name = string(cairn.KindContinueAsNew)
+		}
+		b.address(n, name)
+		if n.handoff = spec.Handoff; n.handoff == nil {
+			return b.reject(n, spec, "a ContinueAsNew without its part")
+		}
+		b.handsOver(n)
 	default:
 		return b.reject(n, spec, fmt.Sprintf("a node of unknown kind %q", spec.Kind))
 	}
@@ -164,6 +174,12 @@ func (b *builder) loop(n *node, spec cairn.Spec) {
 			b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with Max %d; 0 is %d and cairn.Unbounded is explicit", n.loop.Max, cairn.DefaultLoopMax))
 		}
 	}
+	switch {
+	case n.loop.HandoffEvery < 0:
+		b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with HandoffEvery %d; 0 is never", n.loop.HandoffEvery))
+	case n.loop.HandoffEvery > 0:
+		b.handsOver(n)
+	}
 	if n.untaken {
 		return
 	}
@@ -172,6 +188,16 @@ func (b *builder) loop(n *node, spec cairn.Spec) {
 		at = l.Iteration
 	}
 	b.part(n, cairn.Iteration(n.path, at), spec.Body, true)
+}
+
+// handsOver refuses a handoff in a Finally, which is what a handoff waits for.
+func (b *builder) handsOver(n *node) {
+	for p := n.parent; p != nil; p = p.parent {
+		if p.isFinally() {
+			b.mistake(cairn.InvalidTree, n.path, "a handoff in a Finally: a handoff waits until every Finally around it is done")
+			return
+		}
+	}
 }
 
 func (b *builder) try(n *node, spec cairn.Spec) {

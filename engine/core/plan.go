@@ -35,6 +35,8 @@ type node struct {
 	max  int
 	loop *cairn.LoopSpec
 	try  *cairn.TrySpec
+	// handoff is what a continue-as-new hands over.
+	handoff *cairn.HandoffSpec
 
 	// structure and policy are what the node adds to the plan's digests.
 	structure, policy digest

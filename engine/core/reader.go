@@ -195,6 +195,27 @@ func (r *reader) Patched(id string) bool {
 	return answer
 }
 
+// Carried reads the run's envelope, which never changes: the read wakes nobody. Types are compared as Convert does.
+func (r *reader) Carried(t reflect.Type) (json.RawMessage, bool, error) {
+	r.alive()
+	env := r.m.state.Envelope
+	if env == nil || env.State == nil {
+		return nil, false, nil
+	}
+	hash, err := r.m.schema(t)
+	if err != nil {
+		return nil, false, err
+	}
+	if hash != env.Schema && r.m.state.Adopted == 0 {
+		return nil, false, &cairn.Error{Code: cairn.StateType,
+			Message: fmt.Sprintf("the state was handed over with schema %s and is read as %s, schema %s", env.Schema, t, hash),
+			Next:    "read it as the type that ContinueAsNew was given"}
+	}
+	return env.State, true, nil
+}
+
+func (r *reader) Generation() int { r.alive(); return r.m.state.Generation() }
+
 func (r *reader) Now() time.Time {
 	r.use(read{kind: readTime})
 	return time.UnixMilli(r.m.state.Time).UTC()

@@ -45,6 +45,8 @@ func (m *Machine) done(n *node) bool {
 	case cairn.KindTry:
 		t := m.state.Tries[n.path]
 		return t != nil && t.Phase == PhaseDone && t.Pending == nil
+	case cairn.KindContinueAsNew:
+		return false // what comes after it is the successor's
 	}
 	return n.left == 0
 }
