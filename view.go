@@ -98,7 +98,9 @@ func (v *View) Patched(id string) bool { return v.r.Patched(id) }
 // Carried returns the state that the run before has handed over, as JSON of the type: false in a first run and where the
 // handoff had no state, STATE_TYPE where it was written as another type. It never changes during a run. Package handoff
 // has the typed reader.
-func (v *View) Carried(t reflect.Type) (state json.RawMessage, ok bool, err error) { return v.r.Carried(t) }
+func (v *View) Carried(t reflect.Type) (state json.RawMessage, ok bool, err error) {
+	return v.r.Carried(t)
+}
 
 // Generation counts the runs of a chain, each of which handed over to the next: 1 in the first.
 func (v *View) Generation() int { return v.r.Generation() }
