@@ -17,6 +17,9 @@ func (s *Store) Create(ctx context.Context, run engine.NewRun, first engine.Comm
 	if err := errors.Join(checkClaim(run.ID, claim), checkCommit(run.ID, first)); err != nil {
 		return engine.Lease{}, err
 	}
+	if first.Successor != nil {
+		return engine.Lease{}, misuse(run.ID, "its first frame comes with a successor", "commit that with a later one")
+	}
 	if err := checkChain(run.ID, []engine.Commit{first}); err != nil {
 		return engine.Lease{}, err
 	}
