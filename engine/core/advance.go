@@ -100,10 +100,7 @@ func exhausted(path string, i int) *cairn.Failure {
 
 // advanceLoop asks Until about a finished iteration, and goes on or ends.
 func (m *Machine) advanceLoop(n *node) {
-	i := 0
-	if st := m.state.Loops[n.path]; st != nil {
-		i = st.Iteration
-	}
+	i := m.state.iteration(n.path)
 	stop := false
 	if n.loop.Until != nil {
 		m.view(cairn.Iteration(n.path, i), nil, func(v *cairn.View) { stop = n.loop.Until(v) })

@@ -177,6 +177,9 @@ func (s *State) decision(d *Decision) error {
 			return fmt.Errorf("%s hands over nothing", d.Path)
 		}
 		s.Handoffs[d.Path] = d.Handoff
+		if d.Handoff.Loops != nil {
+			s.loop(d.Path) // it has begun
+		}
 	case Succeeding:
 		s.Successor = &Successor{ID: d.Reason}
 	case Failing:

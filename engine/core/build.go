@@ -183,11 +183,7 @@ func (b *builder) loop(n *node, spec cairn.Spec) {
 	if n.untaken {
 		return
 	}
-	at := 0
-	if l := b.m.state.Loops[n.path]; l != nil {
-		at = l.Iteration
-	}
-	b.part(n, cairn.Iteration(n.path, at), spec.Body, true)
+	b.part(n, cairn.Iteration(n.path, b.m.state.iteration(n.path)), spec.Body, true)
 }
 
 // handsOver refuses a handoff in a Finally, which is what a handoff waits for.

@@ -79,14 +79,25 @@ func (s *State) handed(f *cairn.Failure) bool {
 	return f != nil && f.Code == HandingOn && s.Handoffs[f.Path] != nil
 }
 
+// firstIteration is the one that a loop begins with in this run.
+func (s *State) firstIteration(loop string) int {
+	if s.Envelope == nil {
+		return 0
+	}
+	return s.Envelope.Loops[loop]
+}
+
+// iteration is the one that a loop is in. A loop that is to go on where the run before left it has not begun by that.
+func (s *State) iteration(loop string) int {
+	if l := s.Loops[loop]; l != nil {
+		return l.Iteration
+	}
+	return s.firstIteration(loop)
+}
+
 // inherit takes over what a run's first event says of the run before.
 func (s *State) inherit(e *Event) {
 	s.Envelope = e.Envelope
-	if e.Envelope != nil {
-		for path, i := range e.Envelope.Loops {
-			s.loop(path).Iteration = i
-		}
-	}
 	for i := range e.Kept {
 		k := &e.Kept[i]
 		t := s.task(k.Path)
@@ -339,11 +350,7 @@ func (m *Machine) lastIteration(loop string, i int) (paths []string) {
 
 // passOn hands over in place of a loop's next iteration, if as many as HandoffEvery allows have been made in this run.
 func (m *Machine) passOn(n *node, i int) bool {
-	first := 0
-	if env := m.state.Envelope; env != nil {
-		first = env.Loops[n.path]
-	}
-	if n.loop.HandoffEvery <= 0 || i+1-first < n.loop.HandoffEvery {
+	if n.loop.HandoffEvery <= 0 || i+1-m.state.firstIteration(n.path) < n.loop.HandoffEvery {
 		return false
 	}
 	loops := map[string]int{n.path: i + 1}

@@ -403,3 +403,21 @@ func TestLongHistoryIsToldOnce(t *testing.T) {
 		t.Fatal("it was told twice")
 	}
 }
+
+// TestWhatCrossedBringsNoTurnForward: an output of the run before does not make its surroundings begin out of order.
+func TestWhatCrossedBringsNoTurnForward(t *testing.T) {
+	s := run(t, func(v *cairn.View) cairn.Node {
+		last := cairn.Node(handsOn{state: 1, keep: []string{"kept"}})
+		if carried(v) == 1 {
+			last = T("out")
+		}
+		return seq(T("first"), seq(T("kept"), T("second")), last)
+	})
+	s.all("first", "kept", "second")
+	s = s.succeed("run.2")
+	s.wants("first")
+	s.done("first", 1)
+	s.wants("second")
+	s.all("second", "out")
+	s.finished(1)
+}

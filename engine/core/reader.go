@@ -173,7 +173,7 @@ func (r *reader) Loop(id string) cairn.LoopStatus {
 	if l := r.m.state.Loops[path]; l != nil {
 		return cairn.LoopStatus{Iteration: l.Iteration, Done: l.Done, Exhausted: l.Exhausted}
 	}
-	return cairn.LoopStatus{}
+	return cairn.LoopStatus{Iteration: r.m.state.iteration(path)}
 }
 
 // Patched answers from the state, or decides: true where this is the first render of the scope, false where an earlier

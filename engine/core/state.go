@@ -301,7 +301,7 @@ func (s *State) task(path string) *Task {
 func (s *State) loop(path string) *Loop {
 	l := s.Loops[path]
 	if l == nil {
-		l = &Loop{}
+		l = &Loop{Iteration: s.firstIteration(path)}
 		s.Loops[path] = l
 	}
 	return l

@@ -157,10 +157,7 @@ func (m *Machine) whyMissing(path string) string {
 		if !ok || m.memo.nodes[loop] == nil {
 			continue
 		}
-		at := 0
-		if l := m.state.Loops[loop]; l != nil {
-			at = l.Iteration
-		}
+		at := m.state.iteration(loop)
 		if i != at {
 			return fmt.Sprintf("%s is not mounted: loop %s is in iteration %d.", path, loop, at)
 		}
@@ -231,10 +228,7 @@ func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	case !n.active:
 		return "", false
 	}
-	i := 0
-	if l != nil {
-		i = l.Iteration
-	}
+	i := m.state.iteration(n.path)
 	return fmt.Sprintf("Loop %s is in iteration %d, which waits for %s.", n.path, i, m.unfinished(n)), false
 }
 
