@@ -65,9 +65,9 @@ type TrySpec struct {
 
 // HandoffSpec is the part of a Spec that a continue-as-new sets.
 type HandoffSpec struct {
-	// State makes the state to hand over, once, when the node's turn has come: JSON and the hash of its schema, nil for
-	// none. Its error fails the node.
-	State func() (state json.RawMessage, schema string, err error)
+	// State makes the state to hand over, once, when the node's turn has come, with a View of the node's scope: JSON and the
+	// hash of its schema, nil for none. Its error fails the node.
+	State func(v *View) (state json.RawMessage, schema string, err error)
 	// Keep names the keys whose values the successor gets as finished tasks.
 	Keep []string
 	// Input makes the successor's input; nil leaves it as it is.

@@ -30,7 +30,7 @@ func (c ContinueAsNew) Lower() cairn.Spec {
 	h := &cairn.HandoffSpec{}
 	spec := cairn.Spec{Kind: cairn.KindContinueAsNew, ID: c.ID, Handoff: h}
 	if c.State != nil {
-		h.State = func() (json.RawMessage, string, error) { return encode(c.State) }
+		h.State = func(*cairn.View) (json.RawMessage, string, error) { return encode(c.State) }
 	}
 	if c.Input != nil {
 		h.Input = func() (json.RawMessage, error) { return schema.Encode(c.Input) }

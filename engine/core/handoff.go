@@ -196,15 +196,17 @@ func (m *Machine) handoff(n *node) (*Handoff, *cairn.Failure) {
 		name string
 		to   *json.RawMessage
 		make func() (json.RawMessage, string, error)
-	}{{"state", &h.State, n.handoff.State}, {"input", &h.Input, func() (raw json.RawMessage, schema string, err error) {
+	}{{"state", &h.State, func() (raw json.RawMessage, schema string, err error) {
+		if n.handoff.State != nil {
+			m.view(n.scope, nil, func(v *cairn.View) { raw, schema, err = n.handoff.State(v) })
+		}
+		return raw, schema, err
+	}}, {"input", &h.Input, func() (raw json.RawMessage, schema string, err error) {
 		if n.handoff.Input != nil {
 			raw, err = n.handoff.Input()
 		}
 		return raw, h.Schema, err
 	}}} {
-		if part.make == nil {
-			continue
-		}
 		raw, hash, err := part.make()
 		if err != nil {
 			return fail(cairn.StateInvalid, "the %s can't be handed over: %v", part.name, err)

@@ -25,7 +25,7 @@ type handsOn struct {
 func (h handsOn) Lower() cairn.Spec {
 	spec := &cairn.HandoffSpec{Keep: h.keep}
 	if h.state != nil {
-		spec.State = func() (json.RawMessage, string, error) {
+		spec.State = func(*cairn.View) (json.RawMessage, string, error) {
 			s, err := schema.Of(reflect.TypeOf(h.state))
 			if err != nil {
 				return nil, "", err
