@@ -97,7 +97,8 @@ type Loop struct {
 	// stays short: the run ends as continued, and in the new run the loop begins with the next iteration number, of which
 	// Max counts all. Handed over are the state that the run was given itself, the counters of the loops around, and
 	// what the last iteration's tasks have given, so that Prev works; nothing else: what comes before the loop is
-	// done again. It is acted on as a ContinueAsNew of package handoff. Negative is a mistake.
+	// done again. It is acted on as a ContinueAsNew of package handoff, and the engine bounds the chain as it does for that
+	// (MaxGenerations). Negative is a mistake.
 	HandoffEvery int
 	Body         func(v *View) Node
 }

@@ -74,7 +74,7 @@ func (r *Run) taken(id string) (yes bool, err error) {
 
 func (r *Run) conceive(started core.Event, taken bool) (*heir, error) {
 	s, env := r.m.State(), started.Envelope
-	if env.Generation > r.e.cfg.MaxGenerations {
+	if most := r.e.cfg.MaxGenerations; most != cairn.Unbounded && env.Generation > most {
 		return nil, &cairn.Error{Code: cairn.TooManyGenerations, Run: r.id, Message: fmt.Sprintf("the chain has %d runs, which is the most there may be", env.Generation-1),
 			Next: "look for a handoff that gets no further, or raise Config.MaxGenerations"}
 	}

@@ -367,7 +367,7 @@ func TestLoopHandsOffInTheStore(t *testing.T) {
 			func(_ context.Context, n int) (int, error) { return n, nil })}}
 	})
 	store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
-	e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
+	e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}, MaxGenerations: cairn.Unbounded})
 	if out := wait(t, begin(t, e), core.Finished); string(out.Result) != fmt.Sprint(iterations) {
 		t.Fatalf("outcome %+v", out)
 	}

@@ -32,7 +32,7 @@ type Config struct {
 	// Grace is how long the Finally parts of a cancelled run may take. Defaults to 30 s.
 	Grace time.Duration
 	// MaxGenerations is the most runs of a chain, each of which hands over to the next: a handoff beyond it fails with
-	// TOO_MANY_GENERATIONS. Defaults to 100.
+	// TOO_MANY_GENERATIONS. Defaults to 100; cairn.Unbounded is no limit, for chains that are meant to be endless.
 	MaxGenerations int
 	// SuggestFrames and SuggestBytes are how long a run's history may get, in frames and in bytes of frames, before the run
 	// is told once, by the event history-long, that it should hand over. Nothing else comes of it. They default to 10,000
@@ -108,7 +108,7 @@ func (c Config) validate() error {
 	for name, n := range map[string]int64{
 		"RunLimit": int64(c.RunLimit), "ProcessLimit": int64(c.ProcessLimit),
 		"LeaseTTL": int64(c.LeaseTTL), "Poll": int64(c.Poll), "Grace": int64(c.Grace),
-		"MaxGenerations": int64(c.MaxGenerations), "SuggestFrames": c.SuggestFrames, "SuggestBytes": c.SuggestBytes,
+		"SuggestFrames": c.SuggestFrames, "SuggestBytes": c.SuggestBytes,
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s must not be negative", name))
@@ -116,6 +116,9 @@ func (c Config) validate() error {
 	}
 	if c.Owner.Token == "" {
 		errs = append(errs, errors.New("the Owner needs a Token of its own"))
+	}
+	if c.MaxGenerations < 0 && c.MaxGenerations != cairn.Unbounded {
+		errs = append(errs, errors.New("MaxGenerations must not be negative, unless it is cairn.Unbounded"))
 	}
 	if len(errs) > 0 {
 		return &cairn.Error{Code: BadConfig, Message: "the configuration can't work", Err: errors.Join(errs...)}

@@ -86,7 +86,11 @@ func (x *exporter) run(ctx context.Context, store Store, artifacts cairn.Artifac
 			return corrupt(id, n, err)
 		}
 		for _, ev := range f.Events {
-			for _, a := range ev.Artifacts {
+			refers := ev.Artifacts
+			for _, k := range ev.Kept {
+				refers = append(refers[:len(refers):len(refers)], k.Artifacts...)
+			}
+			for _, a := range refers {
 				if !seen[a.Hash] {
 					seen[a.Hash] = true
 					files = append(files, a.Hash)

@@ -129,6 +129,29 @@ func TestHandoffOutOfACatch(t *testing.T) {
 	s.finished(1)
 }
 
+func TestWhyOfAHandoff(t *testing.T) {
+	s := run(t, mount(par(T("a"), seq(T("b"), handsOn{state: 1, keep: []string{"b"}})), T("out")))
+	why := func(path, want string) {
+		t.Helper()
+		if got := s.m.Why(path); !strings.Contains(got, want) {
+			t.Errorf("why %s: %q, want %q", path, got, want)
+		}
+	}
+	why("#continue-as-new", "waits for what comes before it in sequence")
+	s.done("b", 1)
+	why("#continue-as-new", "hands over once all that runs has ended")
+	why("out", "the run is handing over to a successor")
+	s.done("a", 1)
+	why("#continue-as-new", "hands over to run.2, which is being made")
+	before := s
+	next := s.succeed("run.2")
+	s = before
+	why("#continue-as-new", "has handed over to run.2")
+	why("out", "run.2 goes on in this run's place")
+	s = next
+	why("b", "its value was kept from the run before, run")
+}
+
 func TestNobodyCatchesAHandoff(t *testing.T) {
 	s := run(t, mount(cairn.Try{ID: "outer", Catch: catch("outer-catch"), Finally: mount(T("outer-finally")),
 		Body: cairn.Try{ID: "inner", Catch: catch("inner-catch"), Finally: mount(T("inner-finally")), Body: handsOnWith(1)}}, T("out")))

@@ -115,7 +115,11 @@ func (n *node) digests() {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	case cairn.KindLoop:
-		if raw, err := json.Marshal([]any{n.loop.Max, n.loop.OnMax}); err == nil {
+		policy := []any{n.loop.Max, n.loop.OnMax}
+		if n.loop.HandoffEvery != 0 {
+			policy = append(policy, n.loop.HandoffEvery)
+		}
+		if raw, err := json.Marshal(policy); err == nil {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	case cairn.KindTry:
