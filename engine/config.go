@@ -35,6 +35,13 @@ type Config struct {
 	Poll time.Duration
 	// Grace is how long the Finally parts of a cancelled run may take. Defaults to 30 s.
 	Grace time.Duration
+	// MaxGenerations is the most runs of a chain, each of which hands over to the next: a handoff beyond it fails with
+	// TOO_MANY_GENERATIONS. Defaults to 100; cairn.Unbounded is no limit, for chains that are meant to be endless.
+	MaxGenerations int
+	// SuggestFrames and SuggestBytes are how long a run's history may get, in frames and in bytes of frames, before the run
+	// is told once, by the event history-long, that it should hand over. Nothing else comes of it. They default to 10,000
+	// and 64 MiB.
+	SuggestFrames, SuggestBytes int64
 	// Middleware goes around every attempt, the first one outermost.
 	Middleware []Middleware
 	// Deliver takes effects out of the outbox, by kind. Delivery is at least once, by the operation id. Without any,
@@ -60,6 +67,10 @@ const (
 	DefaultLeaseTTL     = 15 * time.Second
 	DefaultPoll         = 250 * time.Millisecond
 	DefaultGrace        = 30 * time.Second
+
+	DefaultMaxGenerations = 100
+	DefaultSuggestFrames  = 10_000
+	DefaultSuggestBytes   = 64 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -80,6 +91,15 @@ func (c Config) withDefaults() Config {
 	if c.ProcessLimit == 0 {
 		c.ProcessLimit = DefaultProcessLimit
 	}
+	if c.MaxGenerations == 0 {
+		c.MaxGenerations = DefaultMaxGenerations
+	}
+	if c.SuggestFrames == 0 {
+		c.SuggestFrames = DefaultSuggestFrames
+	}
+	if c.SuggestBytes == 0 {
+		c.SuggestBytes = DefaultSuggestBytes
+	}
 	if c.Owner == (Owner{}) {
 		self := process.Self()
 		c.Owner = Owner{Token: token(), Host: self.Host, PID: self.PID, Started: self.Started}
@@ -95,6 +115,7 @@ func (c Config) validate() error {
 	for name, n := range map[string]int64{
 		"RunLimit": int64(c.RunLimit), "ProcessLimit": int64(c.ProcessLimit),
 		"LeaseTTL": int64(c.LeaseTTL), "Poll": int64(c.Poll), "Grace": int64(c.Grace),
+		"SuggestFrames": c.SuggestFrames, "SuggestBytes": c.SuggestBytes,
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s must not be negative", name))
@@ -105,6 +126,9 @@ func (c Config) validate() error {
 	}
 	if c.Owner.Token == "" {
 		errs = append(errs, errors.New("the Owner needs a Token of its own"))
+	}
+	if c.MaxGenerations < 0 && c.MaxGenerations != cairn.Unbounded {
+		errs = append(errs, errors.New("MaxGenerations must not be negative, unless it is cairn.Unbounded"))
 	}
 	if len(errs) > 0 {
 		return &cairn.Error{Code: BadConfig, Message: "the configuration can't work", Err: errors.Join(errs...)}

@@ -133,6 +133,9 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	row(w, "run", r.ID)
 	row(w, "workflow", strings.TrimSpace(r.Workflow+" "+r.Version))
 	row(w, "status", r.Status)
+	if at := place(r.RunInfo); at != "" {
+		row(w, "generation", at)
+	}
 	row(w, "created", r.Created.Format(clock))
 	row(w, "updated", fmt.Sprintf("%s, %s after that", r.Updated.Format(clock), span(r.Updated.Sub(r.Created).Milliseconds())))
 	row(w, "frames", strconv.FormatInt(r.Head, 10))

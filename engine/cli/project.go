@@ -28,6 +28,8 @@ type happening struct {
 	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
 	// Cached: the output was taken from the cache, nothing was run.
 	Cached bool `json:"cached,omitempty"`
+	// Generation is the successor's, where one starts.
+	Generation int `json:"generation,omitempty"`
 }
 
 // Types of happenings.
@@ -37,6 +39,8 @@ const (
 	taskLost, taskSkipped, taskStopping, taskSettled = "lost", "skipped", "cancelling", "cancelled"
 	loopNext, loopDone, loopSpent                    = "iteration", "loop-done", "loop-exhausted"
 	tryClosed, tryCatch, tryFinally, tryDone         = "try-closed", "try-catch", "try-finally", "try-done"
+	handingOver, successorAsked, handoffRefused      = "handing-over", "successor", "handoff-refused"
+	historyLong                                      = "history-long"
 )
 
 // projector turns frames into happenings. It has to see all frames of a run, in order.
@@ -78,7 +82,11 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 	switch e.Kind {
 	case core.RunStarted:
 		p.run, p.workflow, p.began = e.Path, e.Name, f.Time
-		tell(happening{Type: runStarted, Reason: e.Name})
+		started := happening{Type: runStarted, Reason: e.Name}
+		if e.Envelope != nil {
+			started.Generation = e.Envelope.Generation
+		}
+		tell(started)
 	case core.RunResumed, core.CodeAdopted:
 		kind := runResumed
 		if e.Kind == core.CodeAdopted {
@@ -120,7 +128,11 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 		case d == nil: // A decision of its own tells the rest.
 			tell(happening{Type: taskFailed, Path: e.Path, Attempt: e.Attempt, Millis: took, Failure: e.Failure})
 		}
-	case core.TimerFired:
+	case core.TimerFired, core.HandedOver: // the end of the run tells
+	case core.HandoffRefused:
+		tell(happening{Type: handoffRefused, Failure: e.Failure})
+	case core.HistoryLong:
+		tell(happening{Type: historyLong, Reason: e.Name + ": let a successor go on, with handoff.ContinueAsNew or a Loop's HandoffEvery"})
 	default:
 		tell(happening{Type: string(e.Kind) + "-asked", Path: e.Path, Reason: e.Name})
 	}
@@ -176,6 +188,15 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 		h.Type = tryClosed
 	case core.Entered:
 		h.Type = map[core.Phase]string{core.PhaseCatch: tryCatch, core.PhaseFinally: tryFinally, core.PhaseDone: tryDone}[d.Phase]
+	case core.HandingOver:
+		h.Type, h.Failure = handingOver, nil
+	case core.Failing:
+		if d.Failure != nil && d.Failure.Code == core.HandingOn {
+			return // told as handing over
+		}
+		h.Type = string(d.Kind)
+	case core.Succeeding:
+		h.Type = successorAsked
 	case core.Ended:
 		h.Type, h.Millis = "run-"+string(d.Status), f.Time-p.began
 	default:
@@ -190,6 +211,9 @@ func (h happening) String() string {
 	switch h.Type {
 	case runStarted:
 		rest = fmt.Sprintf("%s, workflow %s", h.Run, h.Reason)
+		if h.Generation > 1 {
+			rest += fmt.Sprintf(", generation %d", h.Generation)
+		}
 	case taskStarted:
 		if rest = h.Path; h.Attempt > 1 {
 			rest += fmt.Sprintf(", attempt %d", h.Attempt)

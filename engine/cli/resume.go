@@ -20,7 +20,8 @@ func (a *app) resume() *cobra.Command {
 		Long: `Go on with a run that was interrupted, parked or blocked, and wait for its end as up does.
 
 What has finished is not done again. A run whose code renders another structure than the one it was made with is
-blocked and shows the difference; --adopt accepts today's structure.`,
+blocked and shows the difference; --adopt accepts today's structure. Of a run that was continued the last successor
+goes on.`,
 		Example: `resume nightly
 resume nightly --adopt`,
 		Args: takes("RUN"),
@@ -42,7 +43,7 @@ resume nightly --adopt`,
 
 // goOn resumes a run and waits for it.
 func (a *app) goOn(ctx context.Context, id string, quiet bool, opts engine.ResumeOptions) error {
-	info, err := a.known(ctx, id)
+	info, err := a.last(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (a *app) goOn(ctx context.Context, id string, quiet bool, opts engine.Resum
 		return a.held(info)
 	}
 	return a.session(ctx, quiet, func(s *session) error {
-		outcome, err := s.goOn(ctx, id, opts)
+		outcome, err := s.goOn(ctx, info.ID, opts)
 		if err != nil {
 			return err
 		}

@@ -79,9 +79,9 @@ func (a *app) unknownRun(id string, err error) error {
 	return err
 }
 
-// unfinished looks up a run that has not ended, without writing.
+// unfinished looks up a run, or its last successor, that has not ended, without writing.
 func (a *app) unfinished(ctx context.Context, id string) (engine.RunInfo, error) {
-	info, err := a.known(ctx, id)
+	info, err := a.last(ctx, id)
 	if err == nil && info.Status.Terminal() {
 		err = a.hasEnded(info)
 	}

@@ -92,6 +92,16 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		b.try(n, spec)
 	case cairn.KindAspects:
 		return b.aspects(n, spec, preds)
+	case cairn.KindContinueAsNew:
+		name := spec.ID
+		if name == "" {
+			name = string(cairn.KindContinueAsNew)
+		}
+		b.address(n, name)
+		if n.handoff = spec.Handoff; n.handoff == nil {
+			return b.reject(n, spec, "a ContinueAsNew without its part")
+		}
+		b.handsOver(n)
 	default:
 		return b.reject(n, spec, fmt.Sprintf("a node of unknown kind %q", spec.Kind))
 	}
@@ -166,14 +176,26 @@ func (b *builder) loop(n *node, spec cairn.Spec) {
 			b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with Max %d; 0 is %d and cairn.Unbounded is explicit", n.loop.Max, cairn.DefaultLoopMax))
 		}
 	}
+	switch {
+	case n.loop.HandoffEvery < 0:
+		b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with HandoffEvery %d; 0 is never", n.loop.HandoffEvery))
+	case n.loop.HandoffEvery > 0:
+		b.handsOver(n)
+	}
 	if n.untaken {
 		return
 	}
-	at := 0
-	if l := b.m.state.Loops[n.path]; l != nil {
-		at = l.Iteration
+	b.part(n, cairn.Iteration(n.path, b.m.state.iteration(n.path)), spec.Body, true)
+}
+
+// handsOver refuses a handoff in a Finally, which is what a handoff waits for.
+func (b *builder) handsOver(n *node) {
+	for p := n.parent; p != nil; p = p.parent {
+		if p.isFinally() {
+			b.mistake(cairn.InvalidTree, n.path, "a handoff in a Finally: a handoff waits until every Finally around it is done")
+			return
+		}
 	}
-	b.part(n, cairn.Iteration(n.path, at), spec.Body, true)
 }
 
 func (b *builder) try(n *node, spec cairn.Spec) {

@@ -20,6 +20,12 @@ func (d Decision) String() string {
 	case Patched:
 		s += fmt.Sprintf(" %s: %t", d.Reason, d.Yes)
 		return s
+	case HandingOver:
+		if d.Handoff != nil {
+			s += fmt.Sprintf(", a state of %d bytes", len(d.Handoff.State))
+		}
+	case Succeeding:
+		s += " by"
 	case Ended:
 		s += " " + string(d.Status)
 	case Breached:

@@ -85,6 +85,8 @@ type sim struct {
 	last     core.Step
 	commands []core.Command
 	starts   map[string]int
+	// asked is the successor that the run asks for.
+	asked *core.Event
 }
 
 var begin = core.Event{Kind: core.RunStarted, Path: "run", Name: "sim", Payload: json.RawMessage(`""`), Grace: 10_000}
@@ -144,6 +146,8 @@ func (s *sim) stepped(admit bool, events ...core.Event) {
 			s.timers[c.Path] = c.At
 		case core.ClearTimer:
 			delete(s.timers, c.Path)
+		case core.ContinueAsNew:
+			s.asked = c.Successor
 		}
 	}
 	s.check()

@@ -48,6 +48,8 @@ func (m *Machine) whyComposite(n *node) (text string, over bool) {
 		return m.whyLoop(n)
 	case n.kind == cairn.KindTry:
 		return m.whyTry(n)
+	case n.kind == cairn.KindContinueAsNew && m.state.Handoffs[n.path] != nil:
+		return m.whyHandoff(n), true
 	case n.kind == cairn.KindScope && n.settled:
 		return fmt.Sprintf("All in scope %s has ended.", n.path), true
 	}
@@ -64,6 +66,9 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskFinished:
+		if t.Kept {
+			return fmt.Sprintf("%s has finished: its value was kept from the run before, %s.", path, m.state.Envelope.Parent), true
+		}
 		return fmt.Sprintf("%s has finished: its value is that of attempt %d, committed in frame %d.", path, t.Attempt, t.Frame), true
 	case TaskGaveUp:
 		text = fmt.Sprintf("%s has failed for good in frame %d, with attempt %d: %s.", path, t.Frame, t.Attempt, cause(t.Failure))
@@ -123,6 +128,9 @@ func (m *Machine) whyRun(path string) string {
 		if m.memo != nil && m.memo.nodes[path] == nil {
 			return ""
 		}
+		if s.Status == Continued && s.Successor != nil {
+			return fmt.Sprintf("%s did not get its turn: %s goes on in this run's place.", path, s.Successor.ID)
+		}
 		return fmt.Sprintf("%s did not get its turn: the run is %s%s.", path, s.Status, because(s.Failure))
 	}
 	return ""
@@ -160,10 +168,7 @@ func (m *Machine) whyMissing(path string) string {
 		if !ok || m.memo.nodes[loop] == nil {
 			continue
 		}
-		at := 0
-		if l := m.state.Loops[loop]; l != nil {
-			at = l.Iteration
-		}
+		at := m.state.iteration(loop)
 		if i != at {
 			return fmt.Sprintf("%s is not mounted: loop %s is in iteration %d.", path, loop, at)
 		}
@@ -222,6 +227,20 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
+// whyHandoff tells of a continue-as-new that has decided to hand over.
+func (m *Machine) whyHandoff(n *node) string {
+	s := m.state
+	switch {
+	case s.Status == Continued && s.Successor != nil:
+		return fmt.Sprintf("%s has handed over to %s.", n.path, s.Successor.ID)
+	case s.Status.Terminal():
+		return fmt.Sprintf("%s was to hand over, and the run is %s%s.", n.path, s.Status, because(s.Failure))
+	case s.Successor != nil:
+		return fmt.Sprintf("%s hands over to %s, which is being made.", n.path, s.Successor.ID)
+	}
+	return fmt.Sprintf("%s hands over once all that runs has ended, and every Finally around it is done.", n.path)
+}
+
 func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	l := m.state.Loops[n.path]
 	switch {
@@ -234,10 +253,7 @@ func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	case !n.active:
 		return "", false
 	}
-	i := 0
-	if l != nil {
-		i = l.Iteration
-	}
+	i := m.state.iteration(n.path)
 	return fmt.Sprintf("Loop %s is in iteration %d, which waits for %s.", n.path, i, m.unfinished(n)), false
 }
 
