@@ -66,6 +66,17 @@ func ContextBucket(tokens int64) int {
 	return i
 }
 
+// BucketName is a bucket by its upper bound: 50k, 100k, 200k, 500k, 1M or +Inf.
+func BucketName(bucket int) string {
+	switch {
+	case bucket < 0 || bucket >= len(ContextBuckets):
+		return "+Inf"
+	case ContextBuckets[bucket] >= 1_000_000:
+		return fmt.Sprintf("%dM", ContextBuckets[bucket]/1_000_000)
+	}
+	return fmt.Sprintf("%dk", ContextBuckets[bucket]/1_000)
+}
+
 // ledger returns a budget's, made on first use.
 func (s *State) ledger(address string) *Ledger {
 	l := s.Ledgers[address]
@@ -87,11 +98,11 @@ func (s *State) clockOn(t *Task) {
 	}
 }
 
-// book ends an attempt in the ledgers, as of a time.
-func (s *State) book(t *Task, usage []cairn.Usage, at int64) {
-	took := max(0, at-t.Since)
+// book ends an attempt in the ledgers, as of a time, and returns how long it took.
+func (s *State) book(t *Task, usage []cairn.Usage, at int64) (took int64) {
+	took = max(0, at-t.Since)
 	if t.Since = 0; len(t.Budgets) == 0 && len(usage) == 0 {
-		return // nobody asks what it has taken
+		return took // nobody asks what it has taken
 	}
 	t.Spent.Use(usage...)
 	t.Spent.Latency += took
@@ -108,6 +119,7 @@ func (s *State) book(t *Task, usage []cairn.Usage, at int64) {
 			l.Since = 0
 		}
 	}
+	return took
 }
 
 // spending applies the decisions about budgets and usage.
