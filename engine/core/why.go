@@ -72,7 +72,7 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskSkipped:
-		if t.Reason != skipIf {
+		if t.Reason != BySkipIf {
 			return fmt.Sprintf("%s was skipped in frame %d: %s.", path, t.Frame, t.Reason), true
 		}
 		return fmt.Sprintf("%s was skipped in frame %d: its %s said so.", path, t.Frame, t.Reason), true
@@ -172,18 +172,19 @@ func (m *Machine) whyMissing(path string) string {
 		}
 	}
 	text := fmt.Sprintf("Nothing is mounted at %s, as of frame %d.", path, m.state.Frame)
-	if near := m.near(path); len(near) > 0 {
+	if near := Near(path, slices.Collect(maps.Keys(m.memo.nodes))); len(near) > 0 {
 		text += " Did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return text
 }
 
-// near are mounted paths that may have been meant: of the same name, else spelt much alike.
-func (m *Machine) near(path string) (paths []string) {
+// Near are those of some paths that may have been meant by one that is none of them, up to three: of the same name, else
+// spelt much alike.
+func Near(path string, of []string) (paths []string) {
 	const most = 3
 	_, name := placeOf(path)
 	best := len(path)/3 + 1
-	for _, p := range slices.SortedFunc(maps.Keys(m.memo.nodes), comparePaths) {
+	for _, p := range slices.SortedFunc(slices.Values(of), comparePaths) {
 		_, other := placeOf(p)
 		d := distance(path, p)
 		switch {
