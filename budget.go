@@ -119,7 +119,14 @@ func (m Measure) Format(amount int64) string {
 		if amount > math.MaxInt64/int64(time.Millisecond) {
 			return grouped(amount/1e3) + "s"
 		}
-		return (time.Duration(amount) * time.Millisecond).String()
+		text := (time.Duration(amount) * time.Millisecond).String()
+		if short, whole := strings.CutSuffix(text, "m0s"); whole {
+			text = strings.TrimSuffix(short+"m", "h0m")
+			if text != short+"m" {
+				text += "h"
+			}
+		}
+		return text
 	}
 	return grouped(amount)
 }

@@ -18,6 +18,7 @@ func TestMeasureFormat(t *testing.T) {
 		{cairn.Cost, 0, "$0.00"}, {cairn.Cost, 1, "$0.000001"}, {cairn.Cost, 105_000, "$0.105"}, {cairn.Cost, 2_000_000, "$2.00"},
 		{cairn.Cost, 1_234_500_010, "$1,234.50001"}, {cairn.Cost, -20_000, "-$0.02"},
 		{cairn.Latency, 0, "0s"}, {cairn.Latency, 250, "250ms"}, {cairn.Latency, 90_000, "1m30s"},
+		{cairn.Latency, 60_000, "1m"}, {cairn.Latency, 3_600_000, "1h"}, {cairn.Latency, 5_400_000, "1h30m"}, {cairn.Latency, 36_000_000, "10h"},
 		{cairn.Latency, math.MaxInt64, "9,223,372,036,854,775s"},
 	} {
 		if got := c.of.Format(c.amount); got != c.want {

@@ -49,9 +49,14 @@ func (d Decision) Spending() string {
 		if d.Breach == nil {
 			return ""
 		}
-		text := fmt.Sprintf("%s (%s)", d.Breach, ModeName(cairn.OnExceeded(d.Reason)))
-		if d.Breach.Path != "" {
-			text = d.Breach.Path + ", " + text
+		b := d.Breach
+		text := fmt.Sprintf("%s %s spent of %s", b.Measure, b.Measure.Format(b.Spent), b.Measure.Format(b.Limit))
+		if b.PerTask {
+			text += " per task"
+		}
+		text += " (" + ModeName(cairn.OnExceeded(d.Reason)) + ")"
+		if b.Path != "" {
+			text += ", by " + b.Path
 		}
 		return text
 	case Crowded:

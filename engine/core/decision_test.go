@@ -16,7 +16,7 @@ func TestSpendingText(t *testing.T) {
 		"limits #aspects: tokens 150,000 (fail), cost $0.05 per task (warn), latency 1m30s (skip-remaining)": {
 			Kind: core.Limited, Path: "#aspects", Limits: limits},
 		"limits #aspects: no limits": {Kind: core.Limited, Path: "#aspects", Limits: &cairn.AspectsSpec{}},
-		"breach #aspects: a, cost of #aspects: $1.500002 spent of $1.50 per task (warn)": {
+		"breach #aspects: cost $1.500002 spent of $1.50 per task (warn), by a": {
 			Kind: core.Breached, Path: "#aspects", Reason: "warn", Breach: breach},
 		"context a: 120,000 tokens of context, over 100k":                       {Kind: core.Crowded, Path: "a", At: 120_000, I: 2},
 		"context a: 120,000 tokens of context, over half of the model's window": {Kind: core.Crowded, Path: "a", At: 120_000, Yes: true},
