@@ -138,11 +138,7 @@ func TokenKinds(u cairn.Usage) [5]TokenKind {
 // MeasureRun counts what happened in all stored frames of a run, as if it had been measured while it ran. Errors are those
 // of Load.
 func MeasureRun(ctx context.Context, store Store, id string, to Metrics) error {
-	state := core.NewState()
-	return folded(ctx, store, id, func(f *core.Frame, hash string) error {
-		if err := state.Fold(f, hash); err != nil {
-			return err
-		}
+	return FoldFrames(ctx, store, id, func(state *core.State, f *core.Frame) error {
 		Measure(to, state, f)
 		return nil
 	})

@@ -38,9 +38,6 @@ type weighed struct {
 	// Attempts are a task's; the last one may be running.
 	Attempts []tried   `json:"attempts,omitempty"`
 	Budgets  []limited `json:"budgets,omitempty"`
-	Failure  string    `json:"-"`
-
-	paths map[string]bool
 }
 
 // usage sums up model calls.
@@ -111,28 +108,28 @@ node nightly '#aspects' --json`,
 
 // weigh adds up what a path has used. It needs no code of the workflow.
 func (a *app) weigh(ctx context.Context, id, path string) (*weighed, error) {
-	out := &weighed{Run: id, Path: path, Outcomes: map[core.Outcome]int{}, paths: map[string]bool{}}
+	out := &weighed{Run: id, Path: path, Outcomes: map[core.Outcome]int{}}
 	state, lines := core.NewState(), core.Lines{}
 	err := a.reading(ctx, func(store *sqlite.Store) error {
 		info, err := store.Run(ctx, id)
 		if err != nil {
 			return a.unknownRun(id, err)
 		}
-		err = engine.ReadFrames(ctx, store, id, 1, func(f *core.Frame, hash string) error {
+		err = engine.FoldFrames(ctx, store, id, func(now *core.State, f *core.Frame) error {
+			state = now
 			lines.Fold(f.Plan)
-			if err := state.Fold(f, hash); err != nil {
-				return &cairn.Error{Code: engine.CorruptHistory, Run: id, Message: fmt.Sprintf("frame %d can't be read", f.N), Err: err,
-					Next: "restore the database from a copy"}
-			}
-			out.fold(state, f)
+			out.fold(now, f)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		return out.close(state, lines, instant(info, state, time.Now().UnixMilli()))
+		if out.close(state, lines, instant(info, state, time.Now().UnixMilli())) {
+			return nil
+		}
+		return a.noNode(id, path, state, lines)
 	})
-	return out, a.nearby(err, state, lines, path)
+	return out, err
 }
 
 // fold adds what a frame says of the path.
@@ -178,8 +175,8 @@ func (out *weighed) covers(path string, t *core.Task) bool {
 	return below && (rest == "" || rest[0] == '/' || rest[0] == '[') || t != nil && slices.Contains(t.Budgets, out.Path)
 }
 
-// close adds where the path stands. A path that means nothing is an error.
-func (out *weighed) close(state *core.State, lines core.Lines, at int64) error {
+// close adds where the path stands. It is false where the path means nothing.
+func (out *weighed) close(state *core.State, lines core.Lines, at int64) (found bool) {
 	t := state.Tasks[out.Path]
 	line, mounted := lines[out.Path]
 	switch {
@@ -197,10 +194,10 @@ func (out *weighed) close(state *core.State, lines core.Lines, at int64) error {
 				out.Budgets = append(out.Budgets, limitsOf(address, l, at, &spent)...)
 			}
 		}
-		return nil
+		return true
 	case mounted && line.Kind == cairn.KindTask:
 		out.Status = "pending"
-		return nil
+		return true
 	}
 	for path, t := range state.Tasks {
 		if out.covers(path, t) {
@@ -210,18 +207,14 @@ func (out *weighed) close(state *core.State, lines core.Lines, at int64) error {
 	if l := state.Ledgers[out.Path]; l != nil {
 		out.Budgets = limitsOf(out.Path, l, at, nil)
 	}
-	if out.Below == 0 && out.Budgets == nil {
-		return &cairn.Error{Code: NoSuchNode, Run: out.Run, Message: fmt.Sprintf("there is no task at %s, and none that has started below it", out.Path)}
-	}
-	return nil
+	return out.Below > 0 || out.Budgets != nil || mounted && holdsTasks(line)
 }
 
-// nearby adds to the error of a path that means nothing what may have been meant.
-func (a *app) nearby(err error, state *core.State, lines core.Lines, path string) error {
-	e, ok := err.(*cairn.Error)
-	if !ok || e.Code != NoSuchNode {
-		return err
-	}
+// holdsTasks says that tasks below a node have its path in theirs.
+func holdsTasks(l core.Line) bool { return l.Kind == cairn.KindLoop || l.Kind == cairn.KindScope }
+
+// noNode is the error of a path that means nothing, with what may have been meant.
+func (a *app) noNode(id, path string, state *core.State, lines core.Lines) error {
 	paths := map[string]bool{}
 	for p := range state.Tasks {
 		paths[p] = true
@@ -230,15 +223,15 @@ func (a *app) nearby(err error, state *core.State, lines core.Lines, path string
 		paths[p] = true
 	}
 	for p, l := range lines {
-		if l.Kind == cairn.KindTask || l.Kind == cairn.KindLoop || l.Kind == cairn.KindScope {
+		if l.Kind == cairn.KindTask || holdsTasks(l) {
 			paths[p] = true
 		}
 	}
-	e.Next = "see " + a.hint("graph", quote(e.Run), "--run")
+	next := "see " + a.hint("graph", quote(id), "--run")
 	if near := core.Near(path, slices.Collect(maps.Keys(paths))); len(near) > 0 {
-		e.Next = "did you mean " + strings.Join(near, " or ") + "?"
+		next = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return e
+	return &cairn.Error{Code: NoSuchNode, Run: id, Message: fmt.Sprintf("there is no task at %s, and none that has started below it", path), Next: next}
 }
 
 // describe writes a node for people.
