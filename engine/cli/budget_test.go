@@ -101,6 +101,10 @@ func TestBudgetsAreVisible(t *testing.T) {
 	has(t, p.spend(0, 0, "ps").err, "cairn: a budget has stopped r1: raise the limit and go on with run resume RUN --db ")
 	has(t, p.spend(220_000, 0, "why", "r1", "last").out, "the run is failed, because of BUDGET_EXCEEDED", "Raise the limit and go on with run resume r1 --db ")
 	has(t, p.spend(220_000, 0, "why", "r1", "spare").out, "spare was skipped in frame", "cost of #side: $0.15 spent of $0.10.")
+	if why := p.spend(220_000, 0, "why", "r1", "dear").out; strings.Contains(why, "aise") {
+		t.Errorf("what has finished needs no higher limit: %s", why)
+	}
+	has(t, p.spend(220_000, 0, "why", "r1", "#side").out, "Budget #side: cost $0.15 spent of $0.10, which is reached (skip-remaining).")
 	for _, args := range [][]string{{"up", "costly", "--run-id", "r1"}, {"cancel", "r1"}, {"pause", "r1"}} {
 		has(t, p.spend(400_000, cli.ExitRefused, args...).err, "RUN_ENDED run r1: a budget has stopped the run; raise the limit and go on with run resume r1")
 	}

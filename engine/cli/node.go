@@ -86,7 +86,7 @@ func (a *app) node() *cobra.Command {
 		Use:   "node RUN PATH",
 		Short: "Show what a node of a run has used: tokens, cost, attempts, prompt size, budgets",
 		Long: `Show what a node of a run has used: tokens, cost, each attempt, its largest context and the size of its prompt, and what
-the budgets around it have left.
+the budgets around it have left. The budgets of a task that has not started are told by the workflow's code.
 
 Of a loop, a scope, an iteration or a budget all tasks below it are summed up.`,
 		Example: `node nightly report
@@ -124,12 +124,35 @@ func (a *app) weigh(ctx context.Context, id, path string) (*weighed, error) {
 		if err != nil {
 			return err
 		}
-		if out.close(state, lines, instant(info, state, time.Now().UnixMilli())) {
-			return nil
+		at := instant(info, state, time.Now().UnixMilli())
+		if !out.close(state, lines, at) {
+			return a.noNode(id, path, state, lines)
 		}
-		return a.noNode(id, path, state, lines)
+		if t := state.Tasks[path]; out.Status != "" && (t == nil || t.Attempt == 0) {
+			return a.around(ctx, store, info, out, at)
+		}
+		return nil
 	})
 	return out, err
+}
+
+// around adds the budgets of a task that was never started: no frame says which they are, so the workflow's code is
+// asked, if it is here and still renders the run.
+func (a *app) around(ctx context.Context, store *sqlite.Store, info engine.RunInfo, out *weighed, at int64) error {
+	def, known := a.find(info.Workflow)
+	if !known {
+		return nil
+	}
+	m, err := engine.LoadMachine(ctx, store, info.ID, def)
+	if err != nil {
+		return err
+	}
+	m.Verify() // There is no plan where it differs, and nothing to add.
+	addresses, ledgers := m.Around(out.Path)
+	for i, address := range addresses {
+		out.Budgets = append(out.Budgets, limitsOf(address, &ledgers[i], at, nil)...)
+	}
+	return nil
 }
 
 // fold adds what a frame says of the path.
@@ -210,16 +233,15 @@ func (out *weighed) close(state *core.State, lines core.Lines, at int64) (found 
 	return out.Below > 0 || out.Budgets != nil || mounted && holdsTasks(line)
 }
 
-// holdsTasks says that tasks below a node have its path in theirs.
-func holdsTasks(l core.Line) bool { return l.Kind == cairn.KindLoop || l.Kind == cairn.KindScope }
+// holdsTasks says that the tasks below a node are known by its path.
+func holdsTasks(l core.Line) bool {
+	return l.Kind == cairn.KindLoop || l.Kind == cairn.KindScope || l.Kind == cairn.KindAspects
+}
 
 // noNode is the error of a path that means nothing, with what may have been meant.
 func (a *app) noNode(id, path string, state *core.State, lines core.Lines) error {
 	paths := map[string]bool{}
 	for p := range state.Tasks {
-		paths[p] = true
-	}
-	for p := range state.Ledgers {
 		paths[p] = true
 	}
 	for p, l := range lines {

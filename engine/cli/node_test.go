@@ -71,6 +71,9 @@ func TestNode(t *testing.T) {
 	has(t, p.must(0, "node", "r1", "#side").out, "tasks     2 have started", "cost      $0.15, without 1 call of models that have no price", "$0.15 of $0.10 ($0.05 over) skip-remaining")
 
 	// What has not started has used nothing.
+	has(t, p.spend(220_000, 0, "node", "r1", "spare").out, "budget    #aspects  tokens   ██████████  248,500 of 220,000 (28,500 over) fail",
+		"budget    #side     cost     ██████████  $0.15 of $0.10")
+	has(t, p.spend(300_000, 0, "node", "r1", "last").out, "248,500 of 300,000 (51,500 left) fail")
 	has(t, p.must(0, "node", "r1", "last").out, "status    pending\nattempts  none\ncalls     0\n")
 	has(t, p.must(0, "node", "r1", "spare").out, "status    skipped\n", "attempts  none\n")
 }

@@ -48,6 +48,8 @@ func (m *Machine) whyComposite(n *node) (text string, over bool) {
 		return m.whyLoop(n)
 	case n.kind == cairn.KindTry:
 		return m.whyTry(n)
+	case n.kind == cairn.KindAspects:
+		return m.whyBudget(n), true
 	case n.kind == cairn.KindScope && n.settled:
 		return fmt.Sprintf("All in scope %s has ended.", n.path), true
 	}
@@ -240,6 +242,27 @@ func (m *Machine) whyLoop(n *node) (text string, over bool) {
 		i = l.Iteration
 	}
 	return fmt.Sprintf("Loop %s is in iteration %d, which waits for %s.", n.path, i, m.unfinished(n)), false
+}
+
+// whyBudget tells of what a budget has left, and what a limit that is reached does.
+func (m *Machine) whyBudget(n *node) string {
+	var out []string
+	spent := m.spent(n)
+	for _, measure := range cairn.Measures {
+		b := n.aspects.Of(measure)
+		if b.Max <= 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %s spent of %s", measure, measure.Format(spent.Of(measure)), measure.Format(b.Max))
+		if spent.Of(measure) >= b.Max {
+			text += fmt.Sprintf(", which is reached (%s)", ModeName(b.OnExceeded))
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		out = append(out, limitsText(n.aspects))
+	}
+	return fmt.Sprintf("Budget %s: %s.", n.path, strings.Join(out, "; "))
 }
 
 func (m *Machine) whyTry(n *node) (text string, over bool) {
