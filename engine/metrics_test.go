@@ -128,3 +128,56 @@ func written(t *testing.T, r *metrics.Registry) string {
 	}
 	return b.String()
 }
+
+// Whatever interrupts a run, what was measured while it ran is what its frames say.
+func TestMetricsOverInterruptions(t *testing.T) {
+	store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+	var live, stored metrics.Registry
+	models := aspects.Models{"m": {Input: 1_000_000}}
+	begun := make(chan struct{}, 1)
+	flow := func(limit int64, body func(context.Context) (int, error)) cairn.Definer {
+		return workflow(func(*cairn.View) cairn.Node {
+			return aspects.Aspects{Tokens: aspects.Budget{Max: limit}, Children: cairn.Nodes{
+				spending("first", cairn.Usage{Model: "m", Input: 100}),
+				task.Task[int]{ID: "hangs", Do: body},
+				spending(string(second), cairn.Usage{Model: "m", Input: 7}),
+			}}
+		})
+	}
+	with := func(wf cairn.Definer) *engine.Engine {
+		return open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}, Models: models, Metrics: &live})
+	}
+	e := with(flow(1000, hang(begun)))
+	run := begin(t, e)
+	<-begun
+	if err := e.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Done()
+	resumed := func(e *engine.Engine, want core.Status) {
+		t.Helper()
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, run, want)
+	}
+	resumed(with(flow(100, do(1))), core.Failed)
+	resumed(with(flow(500, do(1))), core.Finished)
+	if err := engine.MeasureRun(t.Context(), store, "r", &stored); err != nil {
+		t.Fatal(err)
+	}
+	got := written(t, &live)
+	if again := written(t, &stored); got != again {
+		t.Errorf("the frames say:\n%s\nand the live run said:\n%s", again, got)
+	}
+	for _, want := range []string{
+		`cairn_attempts_total{workflow="w",outcome="lost"} 1`, `cairn_attempts_total{workflow="w",outcome="done"} 3`,
+		`cairn_runs_ended_total{workflow="w",status="failed"} 1`, `cairn_runs_ended_total{workflow="w",status="finished"} 1`,
+		`cairn_tokens_total{workflow="w",model="m",kind="input"} 107`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no line %s in\n%s", want, got)
+		}
+	}
+}

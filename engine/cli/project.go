@@ -122,7 +122,7 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 		case stopped:
 			tell(happening{Type: taskSettled, Path: e.Path, Attempt: e.Attempt, Reason: reason})
 		case e.Refused != nil: // A decision of its own tells what that leads to.
-			tell(happening{Type: taskRefused, Path: e.Path, Attempt: e.Attempt, Millis: took, Breach: e.Refused, text: e.Refused.String()})
+			tell(happening{Type: taskRefused, Path: e.Path, Attempt: e.Attempt, Millis: took, Breach: e.Refused, text: refusal(e)})
 		case e.Kind == core.TaskLost && e.Graceful:
 			tell(happening{Type: taskLost, Path: e.Path, Attempt: e.Attempt, Reason: "its process was stopped"})
 		case e.Kind == core.TaskLost:
@@ -142,6 +142,14 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 	default:
 		tell(happening{Type: string(e.Kind) + "-asked", Path: e.Path, Reason: e.Name})
 	}
+}
+
+// refusal is why an attempt could make no further model call.
+func refusal(e *core.Event) string {
+	if e.Failure != nil && e.Failure.Code == cairn.UnpricedModel {
+		return fmt.Sprintf("%s is limited by %s, and a model has no price", e.Refused.Measure, e.Refused.Budget)
+	}
+	return e.Refused.String()
 }
 
 // over forgets a running task and says since when it ran.
