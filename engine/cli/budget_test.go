@@ -206,3 +206,29 @@ func TestRefusedAttempt(t *testing.T) {
 	has(t, p.must(0, "node", "r1", "step").out, "1: 1 refused", "30,000 of 25,000 (5,000 over) per task fail", "30,000 of 100,000 (70,000 left) fail, reserves 20,000")
 	has(t, p.must(0, "metrics", "r1").out, `cairn_attempts_total{workflow="greedy",outcome="refused"} 1`, `cairn_budget_breaches_total{workflow="greedy",measure="tokens",mode="fail"} 1`)
 }
+
+// rounds has a budget in each iteration of a loop.
+var rounds = cairn.Workflow[struct{}, string]{Name: "rounds", Result: last, Example: new(struct{}{}), Render: func(*cairn.View, struct{}) cairn.Node {
+	return aspects.Aspects{Cost: aspects.Budget{Max: aspects.Dollar}, Children: cairn.Nodes{
+		cairn.Loop{ID: "l", Max: 30, OnMax: cairn.ReturnLast, Body: func(v *cairn.View) cairn.Node {
+			return aspects.Aspects{Tokens: aspects.Budget{Max: 10}, Children: cairn.Nodes{say(last, "again")}}
+		}},
+	}}
+}}
+
+// Of very many budgets the outermost and the last are shown.
+func TestManyBudgets(t *testing.T) {
+	p := newPlace(t)
+	var out, errOut bytes.Buffer
+	if code := cli.Run(t.Context(), []string{"up", "rounds", "--run-id", "r1", "-q", "--db", p.db()}, strings.NewReader(""), &out, &errOut, rounds); code != 0 {
+		t.Fatal(code, errOut.String())
+	}
+	text := p.must(0, "inspect", "r1").out
+	has(t, text, "budget    #aspects       cost", "$0.00 of $1.00 ($1.00 left) fail", "l[8]#aspects", "11 more: see --json", "l[20]#aspects", "l[29]#aspects")
+	if n := strings.Count(text, "#aspects"); n != 20 || strings.Contains(text, "l[9]#aspects") || strings.Contains(text, "l[19]#aspects") {
+		t.Errorf("%d budgets are shown:\n%s", n, text)
+	}
+	if r := lines[struct{ Budgets []any }](t, p.must(0, "inspect", "r1", "--json").out)[0]; len(r.Budgets) != 31 {
+		t.Errorf("%d budgets in JSON", len(r.Budgets))
+	}
+}

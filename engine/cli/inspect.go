@@ -38,7 +38,8 @@ type inspected struct {
 	Artifacts []kept                `json:"artifacts,omitempty"`
 }
 
-// maxBudgets is how many limits people are shown: a budget in a loop is one per iteration.
+// maxBudgets is how many limits people are shown, half of them the outermost and half the last: a budget in a loop is one
+// per iteration.
 const maxBudgets = 20
 
 // troubled is a task that failed, for now or for good.
@@ -163,12 +164,14 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		counts = append(counts, text)
 	}
 	row(w, "tasks", strings.Join(counts, ", "))
-	shown := r.Budgets[max(0, len(r.Budgets)-maxBudgets):]
-	for _, l := range shown {
-		budgetRow(w, l)
-	}
-	if left := len(r.Budgets) - len(shown); left > 0 {
-		row(w, "budget", fmt.Sprintf("%d more before these: see --json", left))
+	for i, l := range r.Budgets {
+		switch left := len(r.Budgets) - maxBudgets; {
+		case left > 0 && i == maxBudgets/2:
+			row(w, "budget", "…", "", "", fmt.Sprintf("%d more: see --json", left))
+		case left > 0 && i > maxBudgets/2 && i < maxBudgets/2+left:
+		default:
+			budgetRow(w, l)
+		}
 	}
 	for _, path := range r.Running {
 		row(w, "running", path)

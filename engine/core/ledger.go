@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 )
@@ -172,7 +174,11 @@ func noted[K comparable](in map[K]int64, key K, limit int64) map[K]int64 {
 // perTask names a limit per task in Task.Noticed.
 func perTask(m cairn.Measure, address string) string { return string(m) + " " + address }
 
-// Budgets lists the addresses of all ledgers, in order.
+// Budgets lists the addresses of all ledgers: by scope, the outermost first, and iterations by number.
 func (s *State) Budgets() []string {
-	return slices.SortedFunc(maps.Keys(s.Ledgers), comparePaths)
+	return slices.SortedFunc(maps.Keys(s.Ledgers), func(a, b string) int {
+		scopeA, nameA := placeOf(a)
+		scopeB, nameB := placeOf(b)
+		return cmp.Or(comparePaths(scopeA, scopeB), strings.Compare(nameA, nameB))
+	})
 }
