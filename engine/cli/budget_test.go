@@ -203,7 +203,7 @@ func TestRefusedAttempt(t *testing.T) {
 	if strings.Contains(errOut.String(), "retry") {
 		t.Error("a refused attempt is tried again")
 	}
-	has(t, p.must(0, "node", "r1", "step").out, "1: 1 refused", "30,000 of 25,000 (5,000 over) per task fail", "30,000 of 100,000 (70,000 left) fail, reserves 20,000")
+	has(t, p.must(0, "node", "r1", "step").out, "1: 1 refused", "30,000 tokens, $0.01875: tokens of #aspects: 30,000 spent of 25,000 per task\n", "30,000 of 25,000 (5,000 over) per task fail", "30,000 of 100,000 (70,000 left) fail, reserves 20,000")
 	has(t, p.must(0, "metrics", "r1").out, `cairn_attempts_total{workflow="greedy",outcome="refused"} 1`, `cairn_budget_breaches_total{workflow="greedy",measure="tokens",mode="fail"} 1`)
 }
 

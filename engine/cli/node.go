@@ -56,6 +56,7 @@ type tried struct {
 	Outcome core.Outcome   `json:"outcome"`
 	Millis  int64          `json:"tookMs"`
 	Failure *cairn.Failure `json:"failure,omitempty"`
+	because string
 	usage
 }
 
@@ -170,7 +171,8 @@ func (out *weighed) fold(state *core.State, f *core.Frame) {
 			out.HalfFull = out.HalfFull || u.Window > 0 && 2*u.Context() > u.Window
 		}
 		if done.Path == out.Path {
-			one := tried{Number: done.Number, Outcome: done.Outcome, Millis: done.Took, Failure: failureIn(f, done)}
+			one := tried{Number: done.Number, Outcome: done.Outcome, Millis: done.Took}
+			one.why(f, done)
 			one.add(done.Usage)
 			out.Attempts = append(out.Attempts, one)
 		}
@@ -182,14 +184,18 @@ func (out *weighed) fold(state *core.State, f *core.Frame) {
 	}
 }
 
-// failureIn is the failure that a frame has of an attempt.
-func failureIn(f *core.Frame, a core.Attempt) *cairn.Failure {
+// why takes over what a frame says of the end of an attempt. One that was lost with its process has no event.
+func (t *tried) why(f *core.Frame, a core.Attempt) {
 	for i := range f.Events {
 		if e := &f.Events[i]; e.Path == a.Path && e.Attempt == a.Number {
-			return e.Failure
+			if t.Failure = e.Failure; e.Failure != nil {
+				t.because = brief(e.Failure)
+			}
+			if e.Refused != nil {
+				t.because = refusal(e)
+			}
 		}
 	}
-	return nil
 }
 
 // covers says that a task is the node, or below it.
@@ -331,8 +337,8 @@ func (t *tried) String() string {
 	if t.Calls > 0 {
 		text += fmt.Sprintf(", %s, %s tokens, %s", count(t.Calls, "call"), cairn.Tokens.Format(t.Tokens), cairn.Cost.Format(t.Cost))
 	}
-	if t.Failure != nil {
-		text += ": " + brief(t.Failure)
+	if t.because != "" {
+		text += ": " + t.because
 	}
 	return text
 }

@@ -20,7 +20,7 @@ type Registry struct {
 	counters map[string]map[string]*Sample // by name, then by labels
 }
 
-// Sample is a counter and where it stands.
+// Sample is a counter and where it stands: Value is the sum of what was counted, in the unit that its name says.
 type Sample struct {
 	Name string
 	// Labels are in the order they were counted with.
