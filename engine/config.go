@@ -50,6 +50,9 @@ type Config struct {
 	// Observe is told of every frame after it is durable, by the goroutine that owns the run: it must be quick, and must
 	// not change the frame. Frames of several runs may come at once.
 	Observe func(run string, frame *core.Frame)
+	// Metrics counts what happens in every frame after it is durable, where Observe is told of it. Nil counts nothing.
+	// Frames committed by a process that was killed right after are missing from it: MeasureRun counts all.
+	Metrics Metrics
 	// Owner identifies this engine's leases. Defaults to this process and a random token.
 	Owner Owner
 }

@@ -22,6 +22,18 @@ func Load(ctx context.Context, store Store, id string) (*core.State, core.Lines,
 	return state, lines, err
 }
 
+// FoldFrames calls fn with a run's frames in order, each with the state after it. The state is one that goes on changing.
+// A frame that can't be read is CORRUPT_HISTORY; an error of fn ends the reading and is returned as it is.
+func FoldFrames(ctx context.Context, store Store, id string, fn func(state *core.State, f *core.Frame) error) error {
+	state := core.NewState()
+	return ReadFrames(ctx, store, id, 1, func(f *core.Frame, hash string) error {
+		if err := state.Fold(f, hash); err != nil {
+			return corrupt(id, f.N, err)
+		}
+		return fn(state, f)
+	})
+}
+
 // LoadMachine folds a run's frames into a machine of the workflow's code: to look at, or to go on with under a lease.
 func LoadMachine(ctx context.Context, store Store, id string, def cairn.Definition) (*core.Machine, error) {
 	m := core.New(def)

@@ -286,10 +286,18 @@ func (r *Run) commit(step core.Step) error {
 	if len(c.Effects) > 0 {
 		nudge(r.e.posted)
 	}
+	r.observe(step)
+	return nil
+}
+
+// observe tells of a durable step.
+func (r *Run) observe(step core.Step) {
 	if observe := r.e.cfg.Observe; observe != nil {
 		observe(r.id, step.Frame)
 	}
-	return nil
+	if metrics := r.e.cfg.Metrics; metrics != nil {
+		Measure(metrics, r.m.State(), step.Frame)
+	}
 }
 
 // record makes the store's commit of a step.

@@ -58,9 +58,7 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	if observe := e.cfg.Observe; observe != nil {
-		observe(opts.ID, step.Frame)
-	}
+	r.observe(step)
 	return e.drive(r, step), nil
 }
 
@@ -134,7 +132,7 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	}
 	id = info.ID
 	claim := e.claim()
-	claim.Reopen = info.Status == core.Failed && info.Failure != nil && info.Failure.Code == cairn.BudgetExceeded
+	claim.Reopen = info.Reopens()
 	if info.Status.Terminal() && !claim.Reopen {
 		return nil, &cairn.Error{Code: RunEnded, Run: id, Message: fmt.Sprintf("the run is %s", info.Status), Next: "look at it with inspect, or start another"}
 	}

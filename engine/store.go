@@ -133,6 +133,11 @@ type RunInfo struct {
 	Successor  string `json:"successor,omitempty"`
 }
 
+// Reopens says that the run has failed in a way that it can go on from: because of a budget, whose limit may be raised.
+func (i RunInfo) Reopens() bool {
+	return i.Status == core.Failed && i.Failure != nil && i.Failure.Code == cairn.BudgetExceeded
+}
+
 // Query selects runs; the zero Query selects the newest 100.
 type Query struct {
 	Workflow string

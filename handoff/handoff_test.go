@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/aspects"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
 	"github.com/cairnrun/cairn/handoff"
@@ -20,9 +21,10 @@ const (
 	outcome cairn.Key[string] = "outcome"
 )
 
-// breach fails as a budget of package aspects does.
-func breach(context.Context) (int, error) {
-	return 0, &cairn.Failure{Code: cairn.BudgetExceeded, Permanent: true, Message: "tokens: 150 of 100"}
+// overspend uses more tokens than the budget around it has.
+func overspend(ctx context.Context) (int, error) {
+	task.Spend(ctx, cairn.Usage{Model: "m", Output: 150})
+	return 1, nil
 }
 
 func value[T any](v T) func(context.Context) (T, error) {
@@ -36,7 +38,8 @@ func budgeted(o handoff.OnBudget) cairn.Workflow[string, string] {
 			carried := handoff.Carried(v, "nothing")
 			return task.Task[string]{ID: outcome, Do: value("carried " + carried)}
 		}
-		o.Body = cairn.Nodes{task.Task[int]{ID: work, Do: breach}, task.Task[string]{ID: outcome, Do: value("never")}}
+		o.Body = aspects.Aspects{Tokens: aspects.Budget{Max: 100},
+			Children: cairn.Nodes{task.Task[int]{ID: work, Do: overspend}, task.Task[string]{ID: outcome, Do: value("never")}}}
 		return o
 	}}
 }
@@ -65,7 +68,7 @@ func TestOnBudget(t *testing.T) {
 
 func TestOnBudgetWithoutDistil(t *testing.T) {
 	run := enginetest.Run(t, budgeted(handoff.OnBudget{State: func(_ *cairn.View, f cairn.Failure) any { return f.Path }}), "in", nil)
-	if run.Status != core.Finished || enginetest.Decode[string](t, run) != "carried work" {
+	if run.Status != core.Finished || enginetest.Decode[string](t, run) != "carried #aspects" {
 		t.Errorf("%s: %s (%v)", run.Status, run.Result, run.Failure)
 	}
 	run = enginetest.Run(t, budgeted(handoff.OnBudget{State: func(*cairn.View, cairn.Failure) any { return nil }}), "in", nil)

@@ -136,7 +136,7 @@ func (p *progress) line(h happening) {
 // shades are the colours of what deserves one.
 var shades = map[string]string{
 	taskDone: "32", taskFailed: "31", taskRetry: "33", taskLost: "33", tryClosed: "33", tryCatch: "33", taskSettled: "2",
-	taskStarted: "2", "run-finished": "1;32", "run-failed": "1;31", "run-blocked": "1;31", "run-cancelled": "1;33", "run-continued": "1;36", historyLong: "33", handoffRefused: "31",
+	taskStarted: "2", limitsSet: "2", limitReached: "33", taskRefused: "33", crowded: "33", unpricedModel: "33", "run-finished": "1;32", "run-failed": "1;31", "run-blocked": "1;31", "run-cancelled": "1;33", "run-continued": "1;36", historyLong: "33", handoffRefused: "31",
 }
 
 func (p *progress) print(text, shade string) {

@@ -16,17 +16,22 @@ func (a *app) resume() *cobra.Command {
 	var opts engine.ResumeOptions
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was interrupted, parked or blocked",
+		Short: "Go on with a run that was interrupted, parked, blocked, or stopped by a budget",
 		Long: `Go on with a run that was interrupted, parked or blocked, and wait for its end as up does.
 
 What has finished is not done again. A run whose code renders another structure than the one it was made with is
 blocked and shows the difference; --adopt accepts today's structure. Of a run that was continued the last successor
-goes on.`,
+goes on.
+
+A run that has failed because of a budget goes on where the budget stopped it, as far as today's limits allow.`,
 		Example: `resume nightly
 resume nightly --adopt`,
 		Args: takes("RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := a.unfinished(c.Context(), args[0])
+			info, err := a.known(c.Context(), args[0])
+			if err == nil && info.Status.Terminal() && !info.Reopens() {
+				err = a.hasEnded(info)
+			}
 			if err != nil {
 				return err
 			}

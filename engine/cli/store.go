@@ -89,6 +89,9 @@ func (a *app) unfinished(ctx context.Context, id string) (engine.RunInfo, error)
 }
 
 func (a *app) hasEnded(info engine.RunInfo) error {
+	if info.Reopens() {
+		return &cairn.Error{Code: engine.RunEnded, Run: info.ID, Message: "a budget has stopped the run", Next: a.raise(info.ID)}
+	}
 	return &cairn.Error{Code: engine.RunEnded, Run: info.ID, Message: fmt.Sprintf("the run is %s, which is final", info.Status),
 		Next: fmt.Sprintf("look at it with %s, or start another run", a.hint("inspect", quote(info.ID)))}
 }

@@ -66,7 +66,7 @@ func (s *State) attempt(e *Event) error {
 	if t == nil || t.Attempt != e.Attempt {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
-	s.book(t, e.Usage, s.Time)
+	s.booked(e.Path, t, outcomeOf(e, t), e.Usage, s.Time)
 	switch {
 	case e.Kind == TaskDone && t.Stopping != Unmounted:
 		s.end(e.Path, t, TaskFinished)
@@ -93,8 +93,9 @@ func (s *State) attempt(e *Event) error {
 // resumed loses every running attempt. A failure blocks the run again at once.
 func (s *State) resumed(failure *cairn.Failure) {
 	s.Successor = nil // who was asked for it is gone
-	for path, t := range s.running {
-		s.book(t, nil, s.before) // the time in which nobody drove the run is nobody's
+	for _, path := range s.runningPaths() {
+		t := s.running[path]
+		s.booked(path, t, AttemptLost, nil, s.before) // the time in which nobody drove the run is nobody's
 		if t.Stopping != "" {
 			s.reset(path, t)
 			continue

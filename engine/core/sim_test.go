@@ -363,6 +363,9 @@ func (s *sim) check() {
 		}
 	}
 	want, _ := json.Marshal(s.m.State())
+	if got, want := fmt.Sprintf("%+v", s.fold.Ended()), fmt.Sprintf("%+v", s.m.State().Ended()); s.last.Frame != nil && got != want {
+		s.t.Fatalf("the frames say that these attempts ended: %s, the step said: %s", got, want)
+	}
 	got, _ := json.Marshal(s.fold)
 	if string(want) != string(got) {
 		s.t.Fatalf("the fold of the frames is not the state:\nfold  %s\nstate %s", got, want)

@@ -86,8 +86,9 @@ type State struct {
 	running map[string]*Task
 	waiting map[string]*Task
 	values  map[valueKey][]entry
-	// before is the time of the frame before the open one.
+	// before is the time of the frame before the open one; over are the attempts that have ended in this one.
 	before int64
+	over   []Attempt
 }
 
 // Task is what is known of a task that was ever started or skipped.
@@ -281,7 +282,11 @@ func (s *State) Fold(f *Frame, hash string) error {
 }
 
 // open begins frame n: what is applied from now on belongs to it.
-func (s *State) open(n, time int64) { s.Frame, s.before, s.Time = n, s.Time, max(time, s.Time) }
+func (s *State) open(n, time int64) {
+	s.Frame, s.before, s.Time = n, s.Time, max(time, s.Time)
+	clear(s.over)
+	s.over = s.over[:0]
+}
 
 // close ends the frame.
 func (s *State) close(f *Frame, hash string) {

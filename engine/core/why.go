@@ -50,6 +50,8 @@ func (m *Machine) whyComposite(n *node) (text string, over bool) {
 		return m.whyTry(n)
 	case n.kind == cairn.KindContinueAsNew && m.state.Handoffs[n.path] != nil:
 		return m.whyHandoff(n), true
+	case n.kind == cairn.KindAspects:
+		return m.whyBudget(n), true
 	case n.kind == cairn.KindScope && n.settled:
 		return fmt.Sprintf("All in scope %s has ended.", n.path), true
 	}
@@ -77,7 +79,7 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskSkipped:
-		if t.Reason != skipIf {
+		if t.Reason != BySkipIf {
 			return fmt.Sprintf("%s was skipped in frame %d: %s.", path, t.Frame, t.Reason), true
 		}
 		return fmt.Sprintf("%s was skipped in frame %d: its %s said so.", path, t.Frame, t.Reason), true
@@ -177,18 +179,19 @@ func (m *Machine) whyMissing(path string) string {
 		}
 	}
 	text := fmt.Sprintf("Nothing is mounted at %s, as of frame %d.", path, m.state.Frame)
-	if near := m.near(path); len(near) > 0 {
+	if near := Near(path, slices.Collect(maps.Keys(m.memo.nodes))); len(near) > 0 {
 		text += " Did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return text
 }
 
-// near are mounted paths that may have been meant: of the same name, else spelt much alike.
-func (m *Machine) near(path string) (paths []string) {
+// Near are those of some paths that may have been meant by one that is none of them, up to three: of the same name, else
+// spelt much alike.
+func Near(path string, of []string) (paths []string) {
 	const most = 3
 	_, name := placeOf(path)
 	best := len(path)/3 + 1
-	for _, p := range slices.SortedFunc(maps.Keys(m.memo.nodes), comparePaths) {
+	for _, p := range slices.SortedFunc(slices.Values(of), comparePaths) {
 		_, other := placeOf(p)
 		d := distance(path, p)
 		switch {
@@ -255,6 +258,27 @@ func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	}
 	i := m.state.iteration(n.path)
 	return fmt.Sprintf("Loop %s is in iteration %d, which waits for %s.", n.path, i, m.unfinished(n)), false
+}
+
+// whyBudget tells of what a budget has left, and what a limit that is reached does.
+func (m *Machine) whyBudget(n *node) string {
+	var out []string
+	spent := m.spent(n)
+	for _, measure := range cairn.Measures {
+		b := n.aspects.Of(measure)
+		if b.Max <= 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %s spent of %s", measure, measure.Format(spent.Of(measure)), measure.Format(b.Max))
+		if spent.Of(measure) >= b.Max {
+			text += fmt.Sprintf(", which is reached (%s)", ModeName(b.OnExceeded))
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		out = append(out, limitsText(n.aspects))
+	}
+	return fmt.Sprintf("Budget %s: %s.", n.path, strings.Join(out, "; "))
 }
 
 func (m *Machine) whyTry(n *node) (text string, over bool) {
