@@ -28,7 +28,7 @@ A run that has failed because of a budget goes on where the budget stopped it, a
 resume nightly --adopt`,
 		Args: takes("RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := a.known(c.Context(), args[0])
+			info, err := a.last(c.Context(), args[0])
 			if err == nil && info.Status.Terminal() && !info.Reopens() {
 				err = a.hasEnded(info)
 			}
