@@ -328,6 +328,87 @@ func TestHandoffMeetsFaults(t *testing.T) {
 	}
 }
 
+// TestWhatIsSentMeanwhileIsTakenOnce sends to the first run while the chain goes on.
+func TestWhatIsSentMeanwhileIsTakenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const generations, sent = 8, 60
+		store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+		last := make(chan struct{})
+		wf := relay(generations, func(ctx context.Context, g int) (int, error) {
+			if g == generations {
+				<-last
+			}
+			time.Sleep(time.Duration(g) * time.Millisecond) // virtual
+			return g, nil
+		})
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}, Poll: time.Millisecond})
+		run := begin(t, e)
+		for i := range sent {
+			seq, err := store.Append(t.Context(), "r", engine.Item{Dedupe: fmt.Sprint(i / 2), Event: core.Event{Kind: core.SignalReceived, Name: fmt.Sprint(i / 2)}})
+			if err != nil || seq != int64(i/2)+1 {
+				t.Fatalf("item %d has number %d, %v", i, seq, err)
+			}
+			time.Sleep(500 * time.Microsecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		close(last)
+		if out := wait(t, run, core.Finished); out.Run != fmt.Sprint("r.", generations) {
+			t.Fatalf("outcome %+v", out)
+		}
+		next, runs := int64(1), map[string]bool{}
+		for _, info := range infos(t, store, "r") {
+			err := engine.ReadFrames(t.Context(), store, info.ID, 1, func(f *core.Frame, _ string) error {
+				for _, ev := range f.Events {
+					if ev.Seq > 0 {
+						if ev.Seq != next || ev.Name != fmt.Sprint(next-1) {
+							t.Errorf("%s takes item %d, %s, after item %d", info.ID, ev.Seq, ev.Name, next-1)
+						}
+						next++
+						runs[info.ID] = true
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if next != sent/2+1 || len(runs) < 3 {
+			t.Errorf("%d items were taken, by %d runs", next-1, len(runs))
+		}
+	})
+}
+
+// amnesiac writes commits with a successor, and never acknowledges them.
+type amnesiac struct{ engine.Store }
+
+func (a amnesiac) Commit(ctx context.Context, lease engine.Lease, c engine.Commit) error {
+	err := a.Store.Commit(ctx, lease, c)
+	if c.Successor != nil {
+		err = errors.New("nobody knows")
+	}
+	return err
+}
+
+// TestHandoffOfUnknownFate: the successor that may be there is not left with a lease that nobody uses.
+func TestHandoffOfUnknownFate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+		wf := relay(2, generation)
+		run := begin(t, open(t, engine.Config{Store: amnesiac{store}, Workflows: []cairn.Definer{wf}}))
+		if out, err := run.Wait(t.Context()); err == nil {
+			t.Fatalf("outcome %+v", out)
+		}
+		run, err := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}}).Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := wait(t, run, core.Finished); out.Run != "r.2" {
+			t.Errorf("outcome %+v", out)
+		}
+	})
+}
+
 func TestLongHistoryIsSuggested(t *testing.T) {
 	for _, cfg := range []engine.Config{{SuggestFrames: 5}, {SuggestBytes: 1500}} {
 		const step cairn.Key[int] = "step"

@@ -114,10 +114,12 @@ func (r *Run) drive() {
 	if err != nil && !errors.Is(err, LeaseLost) && !errors.Is(err, Closing) {
 		// Whoever mends what is wrong resumes at once, instead of when the lease has run out.
 		ctx := context.WithoutCancel(r.ctx)
-		err = errors.Join(err, r.e.cfg.Store.Release(ctx, r.lease))
-		if r.heir != nil { // It may be there, if the commit that makes it came through and its acknowledgement did not.
+		if r.heir != nil {
+			// It may be there, if the commit that makes it came through and its acknowledgement did not. It goes first: once
+			// this run is let go, whoever resumes it may make a successor of the same id and epoch.
 			err = errors.Join(err, r.e.cfg.Store.Release(ctx, r.heir.run.lease))
 		}
+		err = errors.Join(err, r.e.cfg.Store.Release(ctx, r.lease))
 	}
 	if r.passed {
 		return

@@ -107,7 +107,7 @@ func (t *tree) node(v *cairn.View, w *world) cairn.Node {
 		}
 		return n
 	case cairn.KindContinueAsNew:
-		return handsOn{id: t.id, state: len(t.id)}
+		return handsOn{id: t.id, state: len(t.id), keep: t.after}
 	case cairn.KindSequence:
 		return cairn.Sequence{Children: kids}
 	case cairn.KindAspects:
@@ -319,6 +319,9 @@ func (g *gen) node(s *sight, depth int) *tree {
 		s.keys, s.deep, s.targets = append(s.keys, t.id), append(s.deep, t.id), append(s.targets, t.id)
 	case cairn.KindContinueAsNew:
 		t.id = g.id("h")
+		if len(g.triggers) > 0 && g.flip("keep", 2) {
+			t.after = g.triggers // stands for what it keeps: tasks of the root, which no loop has
+		}
 	case cairn.KindSequence:
 		return g.group(s, depth-1)
 	case cairn.KindAspects:
