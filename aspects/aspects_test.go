@@ -15,12 +15,12 @@ func TestMistakesOfABudget(t *testing.T) {
 		node aspects.Aspects
 		want string
 	}{
-		"negative limit":     {aspects.Aspects{Tokens: aspects.Budget{Max: -1}}, "budget of tokens: Max -1"},
+		"negative limit":     {aspects.Aspects{Tokens: aspects.Budget{Max: -1}}, "budget of tokens: a Max of -1"},
 		"negative per task":  {aspects.Aspects{Cost: aspects.Budget{PerTask: -1}}, "budget of cost"},
 		"unknown mode":       {aspects.Aspects{Latency: aspects.Budget{Max: 1, OnExceeded: "explode"}}, `OnExceeded is "explode"`},
 		"mode without limit": {aspects.Aspects{Tokens: aspects.Budget{OnExceeded: aspects.Warn}}, "and no limit"},
 		"reserved time":      {aspects.Aspects{Latency: aspects.Budget{Max: 9, Reserve: 1}}, "can't be reserved"},
-		"lonely reserve":     {aspects.Aspects{Tokens: aspects.Budget{PerTask: 1, Reserve: 1}}, "Reserve needs a Max"},
+		"lonely reserve":     {aspects.Aspects{Tokens: aspects.Budget{PerTask: 1, Reserve: 1}}, "a Reserve needs a Max"},
 		"too much reserve":   {aspects.Aspects{Tokens: aspects.Budget{Max: 1, Reserve: 2}}, "more than Max"},
 		"nothing and more":   {aspects.Aspects{Tracking: aspects.TrackNothing | aspects.TrackCost}, "TrackNothing and more"},
 	}
