@@ -53,7 +53,7 @@ func TestBreachOf(t *testing.T) {
 	if got, ok := aspects.BreachOf(f); !ok || got != want || !errors.Is(&f, aspects.BudgetExceeded) {
 		t.Errorf("%+v %t", got, ok)
 	}
-	if got := want.String(); got != "cost of #aspects: $2.500000 spent of $2.000000" {
+	if got := want.String(); got != "cost of #aspects: $2.50 spent of $2.00" {
 		t.Error(got)
 	}
 	for _, f := range []cairn.Failure{{Code: "OTHER", Detail: detail}, {Code: aspects.BudgetExceeded}} {
