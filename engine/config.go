@@ -44,7 +44,7 @@ type Config struct {
 	// this engine leaves the outbox to others.
 	Deliver map[string]Deliver
 	// Observe is told of every frame after it is durable, by the goroutine that owns the run: it must be quick, and must
-	// not change the frame. Frames of several runs may come at once.
+	// not change the frame. Frames of several runs may come at once; a successor's first comes after its predecessor's last.
 	Observe func(run string, frame *core.Frame)
 	// Owner identifies this engine's leases. Defaults to this process and a random token.
 	Owner Owner
