@@ -48,7 +48,7 @@ type Config struct {
 	// this engine leaves the outbox to others.
 	Deliver map[string]Deliver
 	// Observe is told of every frame after it is durable, by the goroutine that owns the run: it must be quick, and must
-	// not change the frame. Frames of several runs may come at once.
+	// not change the frame. Frames of several runs may come at once; a successor's first comes after its predecessor's last.
 	Observe func(run string, frame *core.Frame)
 	// Metrics counts what happens in every frame after it is durable, where Observe is told of it. Nil counts nothing.
 	// Frames committed by a process that was killed right after are missing from it: MeasureRun counts all.

@@ -53,6 +53,7 @@ type Run struct {
 
 // Outcome is where a run stands when it is no longer driven.
 type Outcome struct {
+	// Run is the last of the chain, where runs have handed over.
 	Run    string      `json:"run"`
 	Status core.Status `json:"status"`
 	// Result is set for a finished run.
