@@ -1,6 +1,12 @@
 package cairn
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Measure is what a budget counts.
 type Measure string
@@ -96,15 +102,42 @@ func (b Breach) String() string {
 	return fmt.Sprintf("%s of %s: %s spent of %s%s", b.Measure, b.Budget, b.Measure.Format(b.Spent), b.Measure.Format(b.Limit), each)
 }
 
-// Format is an amount of the measure with its unit.
+// Format is an amount of the measure as people read it: 105,000, $0.105, 1m30s. Nothing is rounded.
 func (m Measure) Format(amount int64) string {
+	if amount < 0 {
+		return "-" + m.Format(-max(amount, -math.MaxInt64))
+	}
 	switch m {
 	case Cost:
-		return fmt.Sprintf("$%d.%06d", amount/1e6, amount%1e6)
+		cents, rest := amount%1e6/1e4, amount%1e4
+		text := fmt.Sprintf("$%s.%02d", grouped(amount/1e6), cents)
+		if rest > 0 {
+			text += strings.TrimRight(fmt.Sprintf("%04d", rest), "0")
+		}
+		return text
 	case Latency:
-		return fmt.Sprintf("%d.%03ds", amount/1e3, amount%1e3)
+		if amount > math.MaxInt64/int64(time.Millisecond) {
+			return grouped(amount/1e3) + "s"
+		}
+		text := (time.Duration(amount) * time.Millisecond).String()
+		if short, whole := strings.CutSuffix(text, "m0s"); whole {
+			text = strings.TrimSuffix(short+"m", "h0m")
+			if text != short+"m" {
+				text += "h"
+			}
+		}
+		return text
 	}
-	return fmt.Sprint(amount)
+	return grouped(amount)
+}
+
+// grouped parts the thousands of a number that is not negative.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
 }
 
 // Meter knows the budgets around an attempt. It is safe for concurrent use.

@@ -99,6 +99,13 @@ func (u Usage) Context() int64 { return total(u.Input, u.CacheRead, max(u.CacheW
 // Tokens is all that the call has read and written: what a token budget counts.
 func (u Usage) Tokens() int64 { return total(u.Context(), u.Output) }
 
+// Writes is the input written to the provider's cache, for minutes and for an hour or more. A provider that reports only
+// the latter means at least that much as the whole. Negative numbers count as none.
+func (u Usage) Writes() (minutes, hour int64) {
+	hour = max(u.CacheWrite1h, 0)
+	return max(u.CacheWrite, hour) - hour, hour
+}
+
 func total(amounts ...int64) (sum int64) {
 	for _, n := range amounts {
 		sum += min(max(n, 0), math.MaxInt64-sum)

@@ -45,6 +45,16 @@ const (
 	ResultMissing Code = "RESULT_MISSING"
 	// BudgetExceeded: a limit of package aspects is reached; the failure's Detail is a Breach.
 	BudgetExceeded Code = "BUDGET_EXCEEDED"
+	// StateTooLarge: the state of a handoff has more than MaxState bytes.
+	StateTooLarge Code = "STATE_TOO_LARGE"
+	// StateInvalid: the state or the input of a handoff has no JSON form.
+	StateInvalid Code = "STATE_INVALID"
+	// StateType: a successor reads the state of a handoff as another type than it was written as.
+	StateType Code = "STATE_TYPE"
+	// KeepInLoop: a handoff keeps an output of a loop's iteration, which the successor's loop has yet to come to.
+	KeepInLoop Code = "KEEP_IN_LOOP"
+	// TooManyGenerations: a chain of runs is as long as it may get.
+	TooManyGenerations Code = "TOO_MANY_GENERATIONS"
 	// Cancelled: the run was asked to cancel, or the task's surroundings failed.
 	Cancelled Code = "CANCELLED"
 )

@@ -93,12 +93,19 @@ type Loop struct {
 	// Until sees the iteration that just finished, as that iteration's View, and is called once per iteration: its
 	// verdict is stored. Nil never stops.
 	Until func(v *View) bool
-	Body  func(v *View) Node
+	// HandoffEvery, if not 0, lets a successor go on after that many iterations in one run, so that a long loop's history
+	// stays short: the run ends as continued, and in the new run the loop begins with the next iteration number, of which
+	// Max counts all. Handed over are the state that the run was given itself, the counters of the loops around, and
+	// what the last iteration's tasks have given, so that Prev works; nothing else: what comes before the loop is
+	// done again. It is acted on as a ContinueAsNew of package handoff, and the engine bounds the chain as it does for that
+	// (MaxGenerations). Negative is a mistake.
+	HandoffEvery int
+	Body         func(v *View) Node
 }
 
 // Lower says what a Loop is.
 func (l Loop) Lower() Spec {
-	return Spec{Kind: KindLoop, ID: l.ID, Body: l.Body, Loop: &LoopSpec{Max: l.Max, OnMax: l.OnMax, Until: l.Until}}
+	return Spec{Kind: KindLoop, ID: l.ID, Body: l.Body, Loop: &LoopSpec{Max: l.Max, OnMax: l.OnMax, HandoffEvery: l.HandoffEvery, Until: l.Until}}
 }
 
 // Try contains failures. When something in Body fails for good, the Try closes to new starts, cancels what runs in it

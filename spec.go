@@ -19,12 +19,14 @@ const (
 	KindTry      Kind = "try"      // Try
 	KindAspects  Kind = "aspects"  // what package aspects makes
 	KindMemory   Kind = "memory"   // what package memory makes
+	// KindContinueAsNew is what package handoff makes: the run ends and a successor goes on.
+	KindContinueAsNew Kind = "continue-as-new"
 )
 
 // Spec is a node as data. Exactly the part that its Kind names is set; Children and Body build what is below.
 type Spec struct {
 	Kind Kind
-	// ID is the explicit name of a task, loop or scope, and the optional one of a try or aspects.
+	// ID is the explicit name of a task, loop or scope, and the optional one of a try, aspects or a continue-as-new.
 	ID       string
 	Children Nodes
 	// Body renders the inside of a scope or of one iteration of a loop.
@@ -36,6 +38,7 @@ type Spec struct {
 	Try      *TrySpec
 	Aspects  *AspectsSpec
 	Memory   *MemorySpec
+	Handoff  *HandoffSpec
 	// Mistakes found while lowering; they are reported with all others of the tree.
 	Mistakes []error
 }
@@ -51,9 +54,10 @@ type BranchSpec struct {
 
 // LoopSpec is the part of a Spec that Loop sets.
 type LoopSpec struct {
-	Max   int
-	OnMax OnMax
-	Until func(v *View) bool
+	Max          int
+	OnMax        OnMax
+	HandoffEvery int
+	Until        func(v *View) bool
 }
 
 // TrySpec is the part of a Spec that Try sets.
@@ -61,6 +65,17 @@ type TrySpec struct {
 	Only    Codes
 	Catch   func(v *View, f Failure) Node
 	Finally func(v *View) Node
+}
+
+// HandoffSpec is the part of a Spec that a continue-as-new sets.
+type HandoffSpec struct {
+	// State makes the state to hand over, once, when the node's turn has come, with a View of the node's scope: JSON and the
+	// hash of its schema, nil for none. Its error fails the node.
+	State func(v *View) (state json.RawMessage, schema string, err error)
+	// Keep names the keys whose values the successor gets as finished tasks.
+	Keep []string
+	// Input makes the successor's input; nil leaves it as it is.
+	Input func() (json.RawMessage, error)
 }
 
 // TaskSpec is a task as data: what the engine needs to start, retry, time out and check an attempt. The closures are

@@ -30,6 +30,10 @@ type Reader interface {
 	In(name string) Reader
 	Loop(id string) LoopStatus
 	Patched(id string) bool
+	// Carried returns the state that the run was handed, as the type's schema wants it, or says why it can't; false is
+	// none.
+	Carried(t reflect.Type) (json.RawMessage, bool, error)
+	Generation() int
 	Now() time.Time
 	Run() string
 	Scope() string
@@ -90,6 +94,16 @@ func (v *View) Loop(id string) LoopStatus { return v.r.Loop(id) }
 // Patched decides once, for the View's run or loop iteration, whether code added under this id applies: true
 // where the scope is rendered for the first time by code that asks, false where it was already rendered without. The decision is stored.
 func (v *View) Patched(id string) bool { return v.r.Patched(id) }
+
+// Carried returns the state that the run before has handed over, as JSON of the type: false in a first run and where the
+// handoff had no state, STATE_TYPE where it was written as another type. It never changes during a run. Package handoff
+// has the typed reader.
+func (v *View) Carried(t reflect.Type) (state json.RawMessage, ok bool, err error) {
+	return v.r.Carried(t)
+}
+
+// Generation counts the runs of a chain, each of which handed over to the next: 1 in the first.
+func (v *View) Generation() int { return v.r.Generation() }
 
 // Rand returns numbers that are the same on every render of this run, scope and name.
 func (v *View) Rand(name string) *rand.Rand {

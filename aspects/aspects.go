@@ -82,7 +82,7 @@ func (a Aspects) Lower() cairn.Spec {
 		}
 	}
 	if a.Tracking&cairn.TrackNothing != 0 && a.Tracking != cairn.TrackNothing {
-		out.Mistakes = append(out.Mistakes, errors.New("Tracking is TrackNothing and more"))
+		out.Mistakes = append(out.Mistakes, errors.New("the Tracking is TrackNothing and more"))
 	}
 	return out
 }
@@ -91,17 +91,17 @@ func (a Aspects) Lower() cairn.Spec {
 func check(measure cairn.Measure, b cairn.Budget) error {
 	switch {
 	case b.Max < 0 || b.PerTask < 0 || b.Reserve < 0:
-		return fmt.Errorf("Max %d, PerTask %d, Reserve %d: none may be negative, and 0 is no limit", b.Max, b.PerTask, b.Reserve)
+		return fmt.Errorf("a Max of %d, PerTask %d, Reserve %d: none may be negative, and 0 is no limit", b.Max, b.PerTask, b.Reserve)
 	case b.OnExceeded != Fail && b.OnExceeded != Warn && b.OnExceeded != SkipRemaining:
-		return fmt.Errorf("OnExceeded is %q: use Fail, Warn or SkipRemaining", b.OnExceeded)
+		return fmt.Errorf("its OnExceeded is %q: use Fail, Warn or SkipRemaining", b.OnExceeded)
 	case b.OnExceeded != Fail && !b.Limits():
-		return errors.New("OnExceeded is set, and no limit")
+		return errors.New("its OnExceeded is set, and no limit")
 	case b.Reserve > 0 && measure == cairn.Latency:
 		return errors.New("time that attempts share can't be reserved")
 	case b.Reserve > 0 && b.Max == 0:
-		return errors.New("Reserve needs a Max")
+		return errors.New("a Reserve needs a Max")
 	case b.Max > 0 && b.Reserve > b.Max:
-		return fmt.Errorf("Reserve %d is more than Max %d", b.Reserve, b.Max)
+		return fmt.Errorf("a Reserve of %d is more than Max %d", b.Reserve, b.Max)
 	}
 	return nil
 }

@@ -15,12 +15,12 @@ func TestMistakesOfABudget(t *testing.T) {
 		node aspects.Aspects
 		want string
 	}{
-		"negative limit":     {aspects.Aspects{Tokens: aspects.Budget{Max: -1}}, "budget of tokens: Max -1"},
+		"negative limit":     {aspects.Aspects{Tokens: aspects.Budget{Max: -1}}, "budget of tokens: a Max of -1"},
 		"negative per task":  {aspects.Aspects{Cost: aspects.Budget{PerTask: -1}}, "budget of cost"},
 		"unknown mode":       {aspects.Aspects{Latency: aspects.Budget{Max: 1, OnExceeded: "explode"}}, `OnExceeded is "explode"`},
 		"mode without limit": {aspects.Aspects{Tokens: aspects.Budget{OnExceeded: aspects.Warn}}, "and no limit"},
 		"reserved time":      {aspects.Aspects{Latency: aspects.Budget{Max: 9, Reserve: 1}}, "can't be reserved"},
-		"lonely reserve":     {aspects.Aspects{Tokens: aspects.Budget{PerTask: 1, Reserve: 1}}, "Reserve needs a Max"},
+		"lonely reserve":     {aspects.Aspects{Tokens: aspects.Budget{PerTask: 1, Reserve: 1}}, "a Reserve needs a Max"},
 		"too much reserve":   {aspects.Aspects{Tokens: aspects.Budget{Max: 1, Reserve: 2}}, "more than Max"},
 		"nothing and more":   {aspects.Aspects{Tracking: aspects.TrackNothing | aspects.TrackCost}, "TrackNothing and more"},
 	}
@@ -53,7 +53,7 @@ func TestBreachOf(t *testing.T) {
 	if got, ok := aspects.BreachOf(f); !ok || got != want || !errors.Is(&f, aspects.BudgetExceeded) {
 		t.Errorf("%+v %t", got, ok)
 	}
-	if got := want.String(); got != "cost of #aspects: $2.500000 spent of $2.000000" {
+	if got := want.String(); got != "cost of #aspects: $2.50 spent of $2.00" {
 		t.Error(got)
 	}
 	for _, f := range []cairn.Failure{{Code: "OTHER", Detail: detail}, {Code: aspects.BudgetExceeded}} {

@@ -36,6 +36,14 @@
 // A limit per task is on all attempts of one task together; reaching it is final for them, and the failure is the task's.
 // A Finally below a budget runs also when the budget is used up.
 //
+// # Where it is seen
+//
+// Limits, breaches, refused attempts, the first call in a higher bucket of context or over half of its model's window, and
+// models without a price are events of the run and lines of its progress. On the command line inspect shows each budget as
+// a bar, node what a task or all below a budget has used, and metrics the counters, which Tracking bounds:
+//
+//	budget  #aspects  tokens  ███████░░░  105,000 of 150,000 (45,000 left) fail
+//
 // # How far a budget can be overdrawn
 //
 // A model call that has begun is not cut off, so each attempt can go over by one call, and attempts that began side by

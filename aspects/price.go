@@ -100,12 +100,12 @@ func (ms Models) Cost(u cairn.Usage) (microDollars int64, ok bool) {
 	if m.Long != nil && u.Context() > m.Long.Above {
 		m = m.Long.model()
 	}
-	written, hour := writes(u)
+	minutes, hour := u.Writes()
 	var sum wide
 	sum.add(u.Input, share(m.Input, m.Input, 0))
 	sum.add(u.Output, share(m.Output, m.Output, 0))
 	sum.add(u.CacheRead, share(m.CacheRead, m.Input, twentieths/10))
-	sum.add(written-hour, share(m.CacheWrite, m.Input, twentieths*5/4))
+	sum.add(minutes, share(m.CacheWrite, m.Input, twentieths*5/4))
 	sum.add(hour, share(m.CacheWrite1h, m.Input, twentieths*2))
 	return sum.round(1_000_000 * twentieths), true
 }
@@ -147,13 +147,6 @@ func (ms Models) Validate() error {
 
 func (l *Long) model() Model {
 	return Model{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite, CacheWrite1h: l.CacheWrite1h}
-}
-
-// writes is what a call wrote to the provider's cache, and the part of it that lives for an hour. A provider that
-// counts only the part means at least that much as the whole.
-func writes(u cairn.Usage) (all, hour int64) {
-	hour = max(u.CacheWrite1h, 0)
-	return max(u.CacheWrite, hour), hour
 }
 
 // twentieths is the least number of parts of a price in which a tenth and five quarters are whole.

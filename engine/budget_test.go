@@ -223,7 +223,7 @@ func TestUsageIsPricedOnce(t *testing.T) {
 	if err != nil || len(usage) != 2 || usage[0].Cost != 330 || usage[0].Window != 1000 || !usage[1].Unpriced {
 		t.Errorf("%+v, %v", usage, err)
 	}
-	if got := strings.Join(told, "; "); got != "context second: 600 tokens of context, over half of the model's window; unpriced second (homemade)" {
+	if got := strings.Join(told, "; "); got != `context second: 600 tokens of context, over half of the model's window; unpriced second: model "homemade" has no price` {
 		t.Errorf("told: %s", got)
 	}
 }

@@ -35,14 +35,24 @@ type Config struct {
 	Poll time.Duration
 	// Grace is how long the Finally parts of a cancelled run may take. Defaults to 30 s.
 	Grace time.Duration
+	// MaxGenerations is the most runs of a chain, each of which hands over to the next: a handoff beyond it fails with
+	// TOO_MANY_GENERATIONS. Defaults to 100; cairn.Unbounded is no limit, for chains that are meant to be endless.
+	MaxGenerations int
+	// SuggestFrames and SuggestBytes are how long a run's history may get, in frames and in bytes of frames, before the run
+	// is told once, by the event history-long, that it should hand over. Nothing else comes of it. They default to 10,000
+	// and 64 MiB.
+	SuggestFrames, SuggestBytes int64
 	// Middleware goes around every attempt, the first one outermost.
 	Middleware []Middleware
 	// Deliver takes effects out of the outbox, by kind. Delivery is at least once, by the operation id. Without any,
 	// this engine leaves the outbox to others.
 	Deliver map[string]Deliver
 	// Observe is told of every frame after it is durable, by the goroutine that owns the run: it must be quick, and must
-	// not change the frame. Frames of several runs may come at once.
+	// not change the frame. Frames of several runs may come at once; a successor's first comes after its predecessor's last.
 	Observe func(run string, frame *core.Frame)
+	// Metrics counts what happens in every frame after it is durable, where Observe is told of it. Nil counts nothing.
+	// Frames committed by a process that was killed right after are missing from it: MeasureRun counts all.
+	Metrics Metrics
 	// Owner identifies this engine's leases. Defaults to this process and a random token.
 	Owner Owner
 }
@@ -60,6 +70,10 @@ const (
 	DefaultLeaseTTL     = 15 * time.Second
 	DefaultPoll         = 250 * time.Millisecond
 	DefaultGrace        = 30 * time.Second
+
+	DefaultMaxGenerations = 100
+	DefaultSuggestFrames  = 10_000
+	DefaultSuggestBytes   = 64 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -80,6 +94,15 @@ func (c Config) withDefaults() Config {
 	if c.ProcessLimit == 0 {
 		c.ProcessLimit = DefaultProcessLimit
 	}
+	if c.MaxGenerations == 0 {
+		c.MaxGenerations = DefaultMaxGenerations
+	}
+	if c.SuggestFrames == 0 {
+		c.SuggestFrames = DefaultSuggestFrames
+	}
+	if c.SuggestBytes == 0 {
+		c.SuggestBytes = DefaultSuggestBytes
+	}
 	if c.Owner == (Owner{}) {
 		self := process.Self()
 		c.Owner = Owner{Token: token(), Host: self.Host, PID: self.PID, Started: self.Started}
@@ -95,6 +118,7 @@ func (c Config) validate() error {
 	for name, n := range map[string]int64{
 		"RunLimit": int64(c.RunLimit), "ProcessLimit": int64(c.ProcessLimit),
 		"LeaseTTL": int64(c.LeaseTTL), "Poll": int64(c.Poll), "Grace": int64(c.Grace),
+		"SuggestFrames": c.SuggestFrames, "SuggestBytes": c.SuggestBytes,
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s must not be negative", name))
@@ -105,6 +129,9 @@ func (c Config) validate() error {
 	}
 	if c.Owner.Token == "" {
 		errs = append(errs, errors.New("the Owner needs a Token of its own"))
+	}
+	if c.MaxGenerations < 0 && c.MaxGenerations != cairn.Unbounded {
+		errs = append(errs, errors.New("MaxGenerations must not be negative, unless it is cairn.Unbounded"))
 	}
 	if len(errs) > 0 {
 		return &cairn.Error{Code: BadConfig, Message: "the configuration can't work", Err: errors.Join(errs...)}

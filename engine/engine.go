@@ -69,20 +69,18 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	e.starting.Wait()
-	runs := e.all()
-	for _, r := range runs {
-		r.halt(errStopping)
-	}
-	var errs []error
-	for _, r := range runs {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			errs = append(errs, ctx.Err())
+	// A run that was just handing over leaves a successor behind.
+	for runs := e.all(); len(runs) > 0; runs = e.all() {
+		for _, r := range runs {
+			r.halt(errStopping)
 		}
-	}
-	if len(errs) > 0 {
-		return errs[0]
+		for _, r := range runs {
+			select {
+			case <-r.over:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 	}
 	e.die()
 	e.background.Wait()

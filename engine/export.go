@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/core"
@@ -47,27 +48,49 @@ type end struct {
 	Lines  int    `json:"lines"`
 }
 
-// Export writes a run as JSON lines: its frames byte for byte, its journal, and the artifacts that its results refer to.
+// Export writes a run as JSON lines: its frames byte for byte, its journal, and the artifacts that its results refer to;
+// and after it, in the same way, each successor of its chain.
 // The file is whole in itself: a test can replay it, another store import it. Artifacts may be nil; then files stay out.
 func Export(ctx context.Context, store Store, artifacts cairn.Artifacts, id string, w io.Writer) error {
-	info, err := store.Run(ctx, id)
-	if err != nil {
-		return err
-	}
 	out := exporter{w: bufio.NewWriter(w)}
+	for met := map[string]bool{}; id != "" && !met[id]; {
+		info, err := store.Run(ctx, id)
+		if errors.Is(err, RunNotFound) && len(met) > 0 {
+			break // imported without the rest of its chain
+		}
+		if err == nil {
+			err = out.run(ctx, store, artifacts, info)
+		}
+		if err != nil {
+			return err
+		}
+		met[id], id = true, info.Successor
+	}
+	return errors.Join(out.err, out.w.Flush())
+}
+
+// run writes one run, from its header to its end.
+func (x *exporter) run(ctx context.Context, store Store, artifacts cairn.Artifacts, info RunInfo) error {
+	out, id := x, info.ID
+	out.lines = 0
 	// Who held it, and when it was last written to, are matters of the store.
 	info = RunInfo{ID: info.ID, Workflow: info.Workflow, Version: info.Version, Status: info.Status, Head: info.Head, Hash: info.Hash,
-		Created: info.Created, Updated: info.Created, Result: info.Result, Failure: info.Failure}
+		Created: info.Created, Updated: info.Created, Result: info.Result, Failure: info.Failure,
+		Generation: info.Generation, Parent: info.Parent, Successor: info.Successor}
 	out.put(line{Cairn: &header{Version: exportVersion, Run: info}})
 	sum, files := end{}, []string{}
 	seen := map[string]bool{}
-	err = store.Frames(ctx, id, 1, func(n int64, body []byte) error {
+	err := store.Frames(ctx, id, 1, func(n int64, body []byte) error {
 		f, err := core.Decode(body)
 		if err != nil {
 			return corrupt(id, n, err)
 		}
 		for _, ev := range f.Events {
-			for _, a := range ev.Artifacts {
+			refers := ev.Artifacts
+			for _, k := range ev.Kept {
+				refers = append(refers[:len(refers):len(refers)], k.Artifacts...)
+			}
+			for _, a := range refers {
 				if !seen[a.Hash] {
 					seen[a.Hash] = true
 					files = append(files, a.Hash)
@@ -95,8 +118,7 @@ func Export(ctx context.Context, store Store, artifacts cairn.Artifacts, id stri
 		}
 	}
 	sum.Lines = out.lines + 1
-	out.put(line{End: &sum})
-	return errors.Join(out.err, out.w.Flush())
+	return out.put(line{End: &sum})
 }
 
 // exporter writes lines and keeps the first error.
@@ -141,24 +163,29 @@ type recording struct {
 	files   []file
 }
 
-// readExport reads a whole export. Anything that is not one is BAD_EXPORT with the line, never a panic.
-func readExport(r io.Reader) (*recording, error) {
+// readExport reads a whole export, of a run and its successors. Anything that is not one is BAD_EXPORT with the line, never a panic.
+func readExport(r io.Reader) ([]*recording, error) {
 	bad := func(n int, why string, err error) error {
 		return &cairn.Error{Code: BadExport, Message: fmt.Sprintf("line %d: %s", n, why), Err: err, Next: "export the run again"}
 	}
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 0, 64<<10), maxLine)
-	rec, sum, n, hash := &recording{}, (*end)(nil), 0, ""
+	var all []*recording
+	rec, sum, n, hash, before := &recording{}, (*end)(nil), 0, "", 0
 	for scan.Scan() {
 		n++
-		if sum != nil {
-			return nil, bad(n, "there is more after the end", nil)
-		}
 		var l line
 		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
 			return nil, bad(n, "it is not JSON of an export", err)
 		}
-		if (n == 1) != (l.Cairn != nil) {
+		if sum != nil {
+			if l.Cairn == nil || l.Cairn.Run.ID != rec.run.Successor {
+				return nil, bad(n, "there is more after the end, and it is no successor", nil)
+			}
+			all = append(all, rec)
+			rec, sum, hash, before = &recording{}, nil, "", n-1
+		}
+		if (n-before == 1) != (l.Cairn != nil) {
 			return nil, bad(n, "an export begins with its one header", nil)
 		}
 		switch {
@@ -182,7 +209,9 @@ func readExport(r io.Reader) (*recording, error) {
 		case l.Artifact != nil:
 			rec.files = append(rec.files, *l.Artifact)
 		case l.End != nil:
-			sum = l.End
+			if sum = l.End; sum.Frames != int64(len(rec.frames)) || sum.Hash != hash || sum.Lines != n-before || len(rec.frames) == 0 {
+				return nil, bad(n, "the file is cut off: its end does not fit", nil)
+			}
 		default:
 			return nil, bad(n, "there is nothing known in it", nil)
 		}
@@ -190,49 +219,66 @@ func readExport(r io.Reader) (*recording, error) {
 	if err := scan.Err(); err != nil {
 		return nil, bad(n+1, "it can't be read", err)
 	}
-	if sum == nil || sum.Frames != int64(len(rec.frames)) || sum.Hash != hash || sum.Lines != n || len(rec.frames) == 0 {
-		return nil, bad(n, "the file is cut off: its end is missing or does not fit", nil)
+	if sum == nil {
+		return nil, bad(n, "the file is cut off: its end is missing", nil)
 	}
-	return rec, nil
+	return append(all, rec), nil
 }
 
-// CheckExport reads an export as Import does, stores nothing, and returns the run's id: BAD_EXPORT.
+// CheckExport reads an export as Import does, stores nothing, and returns the id of its first run: BAD_EXPORT.
 func CheckExport(r io.Reader) (id string, err error) {
-	rec, err := readExport(r)
-	if err == nil {
-		_, err = rec.commits()
+	all, err := readExport(r)
+	for _, rec := range all {
+		if _, bad := rec.commits(); bad != nil {
+			err = errors.Join(err, bad)
+		}
 	}
 	if err != nil {
 		return "", err
 	}
-	return rec.run.ID, nil
+	return all[0].run.ID, nil
 }
 
-// Import stores an exported run, under its own id, in a store that does not have it: RUN_EXISTS. Frames are folded first;
+// Import stores an exported run and its successors, under their own ids, in a store that has none of them: RUN_EXISTS. It
+// returns the id of the first. Frames are folded first;
 // what does not fold is BAD_EXPORT, and nothing is written. A run that had not ended can be resumed here; effects that
 // were still in the other store's outbox stay there.
 func Import(ctx context.Context, store Store, artifacts cairn.Artifacts, r io.Reader) (id string, err error) {
-	rec, err := readExport(r)
+	all, err := readExport(r)
 	if err != nil {
 		return "", err
 	}
-	commits, err := rec.commits()
-	if err != nil {
-		return "", err
+	commits := make([][]Commit, len(all))
+	for i, rec := range all {
+		if commits[i], err = rec.commits(); err != nil {
+			return "", err
+		}
+		if _, err := store.Run(ctx, rec.run.ID); err == nil {
+			return "", &cairn.Error{Code: RunExists, Run: rec.run.ID, Message: "the store has a run of this id", Next: "import it into another one"}
+		}
 	}
-	if _, err := store.Run(ctx, rec.run.ID); err == nil {
-		return "", &cairn.Error{Code: RunExists, Run: rec.run.ID, Message: "the store has a run of this id", Next: "import it into another one"}
+	// The first comes last: once it is there, so is all that follows from it.
+	for i, rec := range slices.Backward(all) {
+		if err := rec.store(ctx, store, artifacts, commits[i]); err != nil {
+			return "", err
+		}
 	}
+	return all[0].run.ID, nil
+}
+
+func (rec *recording) store(ctx context.Context, store Store, artifacts cairn.Artifacts, commits []Commit) error {
 	for _, f := range rec.files {
 		if artifacts == nil {
 			break
 		}
 		if _, _, err := artifacts.Put(ctx, bytes.NewReader(f.Content)); err != nil {
-			return "", err
+			return err
 		}
 	}
-	run := NewRun{ID: rec.run.ID, Workflow: rec.run.Workflow, Version: rec.run.Version, Created: rec.run.Created}
-	return run.ID, store.Import(ctx, run, commits, rec.entries)
+	info := rec.run
+	run := NewRun{ID: info.ID, Workflow: info.Workflow, Version: info.Version, Created: info.Created,
+		Generation: info.Generation, Parent: info.Parent, Successor: info.Successor}
+	return store.Import(ctx, run, commits, rec.entries)
 }
 
 // commits folds the frames and makes them ready for a store.

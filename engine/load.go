@@ -15,27 +15,43 @@ import (
 // and takes no lease.
 func Load(ctx context.Context, store Store, id string) (*core.State, core.Lines, error) {
 	state, lines := core.NewState(), core.Lines{}
-	err := folded(ctx, store, id, func(f *core.Frame, hash string) error {
+	_, err := folded(ctx, store, id, func(f *core.Frame, hash string) error {
 		lines.Fold(f.Plan)
 		return state.Fold(f, hash)
 	})
 	return state, lines, err
 }
 
+// FoldFrames calls fn with a run's frames in order, each with the state after it. The state is one that goes on changing.
+// A frame that can't be read is CORRUPT_HISTORY; an error of fn ends the reading and is returned as it is.
+func FoldFrames(ctx context.Context, store Store, id string, fn func(state *core.State, f *core.Frame) error) error {
+	state := core.NewState()
+	return ReadFrames(ctx, store, id, 1, func(f *core.Frame, hash string) error {
+		if err := state.Fold(f, hash); err != nil {
+			return corrupt(id, f.N, err)
+		}
+		return fn(state, f)
+	})
+}
+
 // LoadMachine folds a run's frames into a machine of the workflow's code: to look at, or to go on with under a lease.
 func LoadMachine(ctx context.Context, store Store, id string, def cairn.Definition) (*core.Machine, error) {
 	m := core.New(def)
-	return m, folded(ctx, store, id, m.Fold)
+	_, err := folded(ctx, store, id, m.Fold)
+	return m, err
 }
 
-// folded hands a run's frames to a fold. One that does not follow is a corrupt history, as one that can't be read is.
-func folded(ctx context.Context, store Store, id string, fold func(f *core.Frame, hash string) error) error {
-	return ReadFrames(ctx, store, id, 1, func(f *core.Frame, hash string) error {
+// folded hands a run's frames to a fold, and says how many bytes they have. One that does not follow is a corrupt history,
+// as one that can't be read is.
+func folded(ctx context.Context, store Store, id string, fold func(f *core.Frame, hash string) error) (bytes int64, err error) {
+	err = readFrames(ctx, store, id, 1, func(f *core.Frame, hash string, size int) error {
 		if err := fold(f, hash); err != nil {
 			return corrupt(id, f.N, err)
 		}
+		bytes += int64(size)
 		return nil
 	})
+	return bytes, err
 }
 
 // decodeBatch is how many frames are decoded in one go.
@@ -57,6 +73,10 @@ type batch struct {
 // Decoding is what a resume spends its time on, so it goes on in parallel to the reading of rows and to fn, which alone
 // sees the frames in order.
 func ReadFrames(ctx context.Context, store Store, id string, n int64, fn func(f *core.Frame, hash string) error) error {
+	return readFrames(ctx, store, id, n, func(f *core.Frame, hash string, _ int) error { return fn(f, hash) })
+}
+
+func readFrames(ctx context.Context, store Store, id string, n int64, fn func(f *core.Frame, hash string, size int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *batch, 2*runtime.GOMAXPROCS(0))
 	group.Go(func() error {
@@ -67,7 +87,7 @@ func ReadFrames(ctx context.Context, store Store, id string, n int64, fn func(f 
 		for b := range queue {
 			<-b.done
 			for i, f := range b.frames {
-				if err := fn(f, b.hashes[i]); err != nil {
+				if err := fn(f, b.hashes[i], len(b.bodies[i])); err != nil {
 					return err
 				}
 			}

@@ -13,7 +13,7 @@ import (
 // Report is what a replay has found.
 type Report struct {
 	Run, Workflow string
-	// Frames is how many frames agreed.
+	// Frames is how many frames agreed, of the run and its successors.
 	Frames int64
 	// Divergence is the first frame that today's code makes differently; nil if none.
 	Divergence *ReplayDivergence
@@ -23,6 +23,8 @@ type Report struct {
 
 // ReplayDivergence is the first frame that today's code makes differently.
 type ReplayDivergence struct {
+	// Run is the run of the chain, Frame the number of the frame in it.
+	Run   string
 	Frame int64
 	// Cause says what happened in the frame.
 	Cause string
@@ -39,21 +41,24 @@ func (d *ReplayDivergence) String() string {
 // at the frame's time, without executing any task. The plan, the decisions and the starts must come out as recorded;
 // each frame is rendered a second time, from nothing, and must give the same plan. The first divergence ends it.
 func Replay(def cairn.Definition, r io.Reader) (Report, error) {
-	rec, err := readExport(r)
+	all, err := readExport(r)
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Run: rec.run.ID, Workflow: rec.run.Workflow}
-	if rec.run.Workflow != def.Name {
-		return report, &cairn.Error{Code: BadExport, Run: rec.run.ID,
-			Message: fmt.Sprintf("it is a run of workflow %q, not of %q", rec.run.Workflow, def.Name)}
-	}
-	p := player{def: def, m: core.New(def), recorded: core.NewState(), lines: core.Lines{}, report: &report}
-	for i, f := range rec.frames {
-		if report.Divergence = p.play(f, rec.hashes[i]); report.Divergence != nil {
-			return report, nil
+	report := Report{Run: all[0].run.ID, Workflow: all[0].run.Workflow}
+	for _, rec := range all {
+		if rec.run.Workflow != def.Name {
+			return report, &cairn.Error{Code: BadExport, Run: rec.run.ID,
+				Message: fmt.Sprintf("it is a run of workflow %q, not of %q", rec.run.Workflow, def.Name)}
 		}
-		report.Frames = f.N
+		p := player{def: def, m: core.New(def), recorded: core.NewState(), lines: core.Lines{}, report: &report}
+		for i, f := range rec.frames {
+			if report.Divergence = p.play(f, rec.hashes[i]); report.Divergence != nil {
+				report.Divergence.Run = rec.run.ID
+				return report, nil
+			}
+			report.Frames++
+		}
 	}
 	return report, nil
 }

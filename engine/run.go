@@ -13,7 +13,7 @@ import (
 	"github.com/cairnrun/cairn/engine/core"
 )
 
-// Run is a run that this engine drives, or has driven.
+// Run is a run that this engine drives, or has driven. Where it hands over to a successor, the handle goes on with that.
 type Run struct {
 	id    string
 	e     *Engine
@@ -39,15 +39,21 @@ type Run struct {
 	meters   *meters
 	working  sync.WaitGroup
 	running  int
+	// heir is the successor that was asked for last; passed says that it is driven in this run's place.
+	heir   *heir
+	passed bool
+	// bytes is how long the frames are that this process knows of; told: the run was told so.
+	bytes int64
+	told  bool
 
-	// done closes after outcome and err are set.
-	done    chan struct{}
-	outcome Outcome
-	err     error
+	// over closes when the run is no longer driven, be it that a successor is.
+	over  chan struct{}
+	chain *chain
 }
 
 // Outcome is where a run stands when it is no longer driven.
 type Outcome struct {
+	// Run is the last of the chain, where runs have handed over.
 	Run    string      `json:"run"`
 	Status core.Status `json:"status"`
 	// Result is set for a finished run.
@@ -59,28 +65,29 @@ type Outcome struct {
 // newRun makes the handle; the machine's first commands, if it has stepped already, are released by drive.
 func (e *Engine) newRun(id string, def cairn.Definition, m *core.Machine, lease Lease) *Run {
 	r := &Run{id: id, e: e, def: def, m: m, lease: lease, mail: newMailbox(), halted: make(chan struct{}),
-		timers: newTimers(), attempts: map[string]attempt{}, meters: newMeters(e.cfg.Models), done: make(chan struct{})}
+		timers: newTimers(), attempts: map[string]attempt{}, meters: newMeters(e.cfg.Models), over: make(chan struct{}), chain: &chain{done: make(chan struct{})}}
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(e.life))
 	r.renewed.Store(time.Now().UnixNano())
 	return r
 }
 
-// ID is the run's id.
+// ID is the id of the run that the handle was made for, the first that is driven by it.
 func (r *Run) ID() string { return r.id }
 
-// Wait returns when the run has ended or parked: a terminal status, paused, or blocked. An engine that closes leaves the
+// Wait returns when the run has ended or parked: a terminal status, paused, or blocked. Of a run that hands over it is its
+// last successor that counts, which Outcome.Run names. An engine that closes leaves the
 // run running; that, and a lost lease or a store that fails, is an error, and the run can be resumed.
 func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	select {
-	case <-r.done:
-		return r.outcome, r.err
+	case <-r.chain.done:
+		return r.chain.outcome, r.chain.err
 	case <-ctx.Done():
 		return Outcome{Run: r.id}, ctx.Err()
 	}
 }
 
 // Done is closed when Wait would return at once.
-func (r *Run) Done() <-chan struct{} { return r.done }
+func (r *Run) Done() <-chan struct{} { return r.chain.done }
 
 // halt ends the driving of the run from outside. Graceful, for errStopping: attempts are told to stop, waited for,
 // and what they gave is committed. For any other reason nothing more is written.
@@ -93,22 +100,36 @@ func (r *Run) halt(cause error) {
 
 // drive owns the run until it ends, parks or is halted.
 func (r *Run) drive() {
-	defer close(r.done)
-	defer r.e.leave(r)
+	// Whoever learns of the end must not meet the run among those driven.
+	defer func() {
+		r.e.leave(r)
+		if !r.passed {
+			close(r.chain.done)
+		}
+		close(r.over)
+	}()
 	err := r.loop()
 	r.cancel(err)
 	r.working.Wait()
 	r.e.flights.landAll(r)
 	if err != nil && !errors.Is(err, LeaseLost) && !errors.Is(err, Closing) {
 		// Whoever mends what is wrong resumes at once, instead of when the lease has run out.
-		err = errors.Join(err, r.e.cfg.Store.Release(context.WithoutCancel(r.ctx), r.lease))
+		ctx := context.WithoutCancel(r.ctx)
+		if r.heir != nil {
+			// It may be there, if the commit that makes it came through and its acknowledgement did not. It goes first: once
+			// this run is let go, whoever resumes it may make a successor of the same id and epoch.
+			err = errors.Join(err, r.e.cfg.Store.Release(ctx, r.heir.run.lease))
+		}
+		err = errors.Join(err, r.e.cfg.Store.Release(ctx, r.lease))
 	}
-	s := r.m.State()
-	r.outcome = Outcome{Run: r.id, Status: s.Status}
-	if r.err = err; err != nil {
+	if r.passed {
 		return
 	}
-	r.outcome.Result, r.outcome.Failure = r.settled()
+	c := r.chain
+	c.outcome, c.err = Outcome{Run: r.id, Status: r.m.State().Status}, err
+	if err == nil {
+		c.outcome.Result, c.outcome.Failure = r.settled()
+	}
 }
 
 // settled is what the catalog shows of a run in its present status.
@@ -202,6 +223,10 @@ func (r *Run) step(now time.Time, events []core.Event, admit bool) (ended bool, 
 		}
 	}
 	r.landed(events, step)
+	if step.Frame != nil && step.Status == core.Continued {
+		r.handOver()
+	}
+	r.suggest()
 	return r.release(step)
 }
 
@@ -233,7 +258,7 @@ func (r *Run) patiently(ctx context.Context, what string, ask func() error) erro
 			return nil
 		case ctx.Err() != nil:
 			return err
-		case errors.Is(err, LeaseLost), errors.Is(err, FrameConflict), errors.Is(err, RunEnded), try == writeTries:
+		case errors.Is(err, LeaseLost), errors.Is(err, FrameConflict), errors.Is(err, RunEnded), errors.Is(err, RunExists), try == writeTries:
 			return fmt.Errorf("%s of run %s failed, resume it: %w", what, r.id, err)
 		}
 		select {
@@ -260,13 +285,22 @@ func (r *Run) commit(step core.Step) error {
 	if err != nil {
 		return err
 	}
+	r.bytes += int64(len(c.Body))
 	if len(c.Effects) > 0 {
 		nudge(r.e.posted)
 	}
+	r.observe(step)
+	return nil
+}
+
+// observe tells of a durable step.
+func (r *Run) observe(step core.Step) {
 	if observe := r.e.cfg.Observe; observe != nil {
 		observe(r.id, step.Frame)
 	}
-	return nil
+	if metrics := r.e.cfg.Metrics; metrics != nil {
+		Measure(metrics, r.m.State(), step.Frame)
+	}
 }
 
 // record makes the store's commit of a step.
@@ -275,6 +309,9 @@ func (r *Run) record(step core.Step) Commit {
 		Consumed: step.Consumed, TTL: r.e.cfg.LeaseTTL}
 	c.Result, c.Failure = r.settled()
 	c.Cache = r.writes(step.Labelled)
+	if step.Status == core.Continued {
+		c.Successor = r.successor()
+	}
 	for _, f := range step.Effects {
 		c.Effects = append(c.Effects, Delivery{ID: f.ID, Run: r.id, Path: f.Path, Effect: f.Effect})
 	}
@@ -295,6 +332,12 @@ func (r *Run) release(step core.Step) (over bool, err error) {
 			r.timers.set(c.Path, c.At)
 		case core.ClearTimer:
 			r.timers.clear(c.Path)
+		case core.ContinueAsNew:
+			answer, err := r.beget(*c.Successor)
+			if err != nil {
+				return false, err
+			}
+			r.mail.put(answer)
 		case core.Complete, core.Fail, core.Cancel:
 			return true, nil // the store has ended the lease with the run
 		case core.Pause, core.Block:
@@ -304,4 +347,21 @@ func (r *Run) release(step core.Step) (over bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// suggest tells the run, once, that its history has become long.
+func (r *Run) suggest() {
+	s := r.m.State()
+	if r.told || s.Long {
+		return
+	}
+	switch cfg := r.e.cfg; {
+	case s.Frame >= cfg.SuggestFrames:
+		r.mail.put(core.Event{Kind: core.HistoryLong, Name: fmt.Sprintf("%d frames", s.Frame)})
+	case r.bytes >= cfg.SuggestBytes:
+		r.mail.put(core.Event{Kind: core.HistoryLong, Name: fmt.Sprintf("%d bytes", r.bytes)})
+	default:
+		return
+	}
+	r.told = true
 }

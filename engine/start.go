@@ -53,14 +53,12 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	r := e.newRun(opts.ID, def, m, Lease{})
 	record := r.record(step)
 	r.lease, err = e.leased(ctx, opts.ID, func() (Lease, error) {
-		return e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now}, record, e.claim())
+		return e.cfg.Store.Create(ctx, NewRun{ID: opts.ID, Workflow: def.Name, Version: def.Version, Created: now, Generation: 1}, record, e.claim())
 	}, func(info RunInfo) bool { return info.Hash == record.Hash })
 	if err != nil {
 		return nil, err
 	}
-	if observe := e.cfg.Observe; observe != nil {
-		observe(opts.ID, step.Frame)
-	}
+	r.observe(step)
 	return e.drive(r, step), nil
 }
 
@@ -119,7 +117,7 @@ type ResumeOptions struct {
 // Resume goes on with a run that nobody drives: after a kill, a graceful stop, a pause or a block. A run whose owner is
 // dead, on this host, is taken over at once; one whose owner can't be seen to be dead is LEASE_HELD until its lease
 // runs out. A run that has ended is RUN_ENDED, but for one that has failed with BUDGET_EXCEEDED: it goes on where the
-// budget stopped it, as far as today's limits allow.
+// budget stopped it, as far as today's limits allow. Of a run that was continued it is the last successor that goes on.
 //
 // Today's code must render the last frame as the code that made it did. Where it does not, the run is blocked with the
 // difference, and resuming with Adopt accepts it.
@@ -128,12 +126,13 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 		return nil, err
 	}
 	defer e.starting.Done()
-	info, err := e.cfg.Store.Run(ctx, id)
+	info, err := e.tail(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	id = info.ID
 	claim := e.claim()
-	claim.Reopen = info.Status == core.Failed && info.Failure != nil && info.Failure.Code == cairn.BudgetExceeded
+	claim.Reopen = info.Reopens()
 	if info.Status.Terminal() && !claim.Reopen {
 		return nil, &cairn.Error{Code: RunEnded, Run: id, Message: fmt.Sprintf("the run is %s", info.Status), Next: "look at it with inspect, or start another"}
 	}
@@ -162,12 +161,14 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 
 // resume folds the run's frames, compares its plan with today's code, and makes the first step under the new lease.
 func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, lease Lease, opts ResumeOptions) (*Run, core.Step, error) {
-	m, err := LoadMachine(ctx, e.cfg.Store, id, def)
+	m := core.New(def)
+	bytes, err := folded(ctx, e.cfg.Store, id, m.Fold)
 	if err != nil {
 		return nil, core.Step{}, err
 	}
 	m.Priced = e.priced
 	r := e.newRun(id, def, m, lease)
+	r.bytes = bytes
 	events := []core.Event{{Kind: core.RunResumed}}
 	if opts.Adopt {
 		events[0].Kind = core.CodeAdopted
@@ -229,12 +230,14 @@ func (e *Engine) asked(ctx context.Context, id string) (events []core.Event, err
 }
 
 // Cancel asks a run to cancel: what runs is told to stop, Finally parts run, within the grace. Whoever drives the run
-// does it; one that nobody drives is cancelled when it is resumed. Asking twice is fine.
+// does it; one that nobody drives is cancelled when it is resumed. Asking twice is fine. It reaches the last successor of
+// a run that was continued.
 func (e *Engine) Cancel(ctx context.Context, id, reason string) error {
 	return e.tell(ctx, id, core.Event{Kind: core.CancelAsked, Name: reason})
 }
 
 // Pause asks a run to start nothing more and, once what runs has ended, to park. Resume goes on with it.
+// It reaches the last successor of a run that was continued.
 func (e *Engine) Pause(ctx context.Context, id string) error {
 	return e.tell(ctx, id, core.Event{Kind: core.PauseAsked})
 }
@@ -248,7 +251,8 @@ func (e *Engine) tell(ctx context.Context, id string, ev core.Event) error {
 	return err
 }
 
-// Wait returns when a run, driven here or elsewhere, has ended or parked.
+// Wait returns when a run, driven here or elsewhere, has ended or parked. Of a run that was continued it is its last
+// successor that counts.
 func (e *Engine) Wait(ctx context.Context, id string) (Outcome, error) {
 	if r := e.driven(id); r != nil {
 		return r.Wait(ctx)
@@ -256,9 +260,13 @@ func (e *Engine) Wait(ctx context.Context, id string) (Outcome, error) {
 	tick := time.NewTicker(e.cfg.Poll)
 	defer tick.Stop()
 	for {
-		info, err := e.cfg.Store.Run(ctx, id)
+		info, err := e.tail(ctx, id)
 		if err != nil {
 			return Outcome{Run: id}, err
+		}
+		id = info.ID
+		if r := e.driven(id); r != nil {
+			return r.Wait(ctx)
 		}
 		if s := info.Status; s.Terminal() || s == core.Paused || s == core.Blocked {
 			return Outcome{Run: id, Status: s, Result: info.Result, Failure: info.Failure}, nil

@@ -72,8 +72,8 @@ type Leases interface {
 type Frames interface {
 	// Create stores a run with its first frame, and leases it: RUN_EXISTS.
 	Create(ctx context.Context, run NewRun, first Commit, claim Claim) (Lease, error)
-	// Commit appends a frame and all that belongs to it, in one transaction: LEASE_LOST, FRAME_CONFLICT. Repeating a
-	// commit that was written is success.
+	// Commit appends a frame and all that belongs to it, its successor included, in one transaction: LEASE_LOST,
+	// FRAME_CONFLICT, RUN_EXISTS for a successor whose id is taken. Repeating a commit that was written is success.
 	Commit(ctx context.Context, lease Lease, c Commit) error
 	// Frames calls fn with the encoded frames from number n on, in order, as of one moment. The bytes are fn's to keep.
 	Frames(ctx context.Context, run string, n int64, fn func(n int64, body []byte) error) error
@@ -84,7 +84,7 @@ type Frames interface {
 // Inbox takes what others have to say to a run: any process may append, the owner consumes with Commit.
 type Inbox interface {
 	// Append adds an item: RUN_NOT_FOUND, RUN_ENDED. An item whose Dedupe the run has seen already is not added
-	// again; its first number is returned.
+	// again; its first number is returned. What is for a run that was continued goes to the last of its chain.
 	Append(ctx context.Context, run string, item Item) (seq int64, err error)
 	// Unread returns the items not yet consumed of all runs leased by the owner, in order per run.
 	Unread(ctx context.Context, owner string) ([]Item, error)
@@ -126,6 +126,16 @@ type RunInfo struct {
 	// Result is set for finished runs, Failure for failed, cancelled and blocked ones.
 	Result  json.RawMessage `json:"result,omitempty"`
 	Failure *cairn.Failure  `json:"failure,omitempty"`
+	// Generation counts the runs of a chain, from 1. Parent is the run before, Successor the one that goes on from a
+	// continued run; "" is none.
+	Generation int    `json:"generation,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Successor  string `json:"successor,omitempty"`
+}
+
+// Reopens says that the run has failed in a way that it can go on from: because of a budget, whose limit may be raised.
+func (i RunInfo) Reopens() bool {
+	return i.Status == core.Failed && i.Failure != nil && i.Failure.Code == cairn.BudgetExceeded
 }
 
 // Query selects runs; the zero Query selects the newest 100.
@@ -140,6 +150,9 @@ type Query struct {
 type NewRun struct {
 	ID, Workflow, Version string
 	Created               time.Time
+	// Generation and Parent are the catalog's. Successor is for Import alone: a commit names the successor it makes.
+	Generation        int
+	Parent, Successor string
 }
 
 // Owner is a process that drives runs.
@@ -193,6 +206,18 @@ type Commit struct {
 	Cache []CacheWrite
 	// TTL extends the lease from now; 0 leaves it.
 	TTL time.Duration
+	// Successor is the run that goes on from one that the commit ends as continued: both are written, or nothing.
+	Successor *Successor
+}
+
+// Successor is a run that comes into being with the end of another. Its lease is epoch 1 of the claim's owner, as Create
+// would have given it, and none where its first frame ends it. It gets the other's unread inbox items under their
+// numbers, goes on counting from there, and has seen the same dedupe keys.
+type Successor struct {
+	Run NewRun
+	// First is the first frame; it has no Consumed, and no Successor itself.
+	First Commit
+	Claim Claim
 }
 
 // Item is something for a run's inbox.

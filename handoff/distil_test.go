@@ -32,7 +32,7 @@ type state struct {
 	Fixed     string   `json:"fixed"`
 }
 
-func distil(s *state, bytes int) ([]int, error) {
+func fit(s *state, bytes int) ([]int, error) {
 	return handoff.Distil(s, bytes, handoff.Text(&s.Goal),
 		handoff.ByPriority(&s.Learnings, note.priority).Count(&s.Forgotten),
 		handoff.Newest(&s.Open).Count(&s.Closed))
@@ -67,7 +67,7 @@ func TestDistilKeepsItsWord(t *testing.T) {
 		bytes := rapid.IntRange(0, len(before)+3).Draw(t, "bytes")
 
 		got := s
-		left, err := distil(&got, bytes)
+		left, err := fit(&got, bytes)
 		after := encoded(t, got)
 		if err != nil {
 			if left != nil || !reflect.DeepEqual(got, s) {
@@ -107,17 +107,17 @@ func TestDistilKeepsItsWord(t *testing.T) {
 
 		// Again, and again from the start.
 		again := got
-		if left, err := distil(&again, bytes); err != nil || slices.Max(left) != 0 || !reflect.DeepEqual(again, got) {
+		if left, err := fit(&again, bytes); err != nil || slices.Max(left) != 0 || !reflect.DeepEqual(again, got) {
 			t.Fatalf("distilled again: %v, %v, %s", left, err, encoded(t, again))
 		}
 		twin := s
-		if _, err := distil(&twin, bytes); err != nil || !reflect.DeepEqual(twin, got) {
+		if _, err := fit(&twin, bytes); err != nil || !reflect.DeepEqual(twin, got) {
 			t.Fatalf("an equal state: %v, %s", err, encoded(t, twin))
 		}
 
 		// The most important thing in which a larger one differs is there.
 		more := s
-		if _, err := distil(&more, bytes+rapid.IntRange(1, 80).Draw(t, "more")); err != nil {
+		if _, err := fit(&more, bytes+rapid.IntRange(1, 80).Draw(t, "more")); err != nil {
 			t.Fatal(err)
 		}
 		if slices.Compare(importance(s, more), importance(s, got)) < 0 {
@@ -234,7 +234,7 @@ func TestDistil(t *testing.T) {
 		}, `""`, []int{17}},
 		"the first part takes what fits": {func() (any, []int, error) {
 			s := state{Goal: "the goal", Learnings: []note{}, Open: []string{"this"}}
-			left, err := distil(&s, 57)
+			left, err := fit(&s, 57)
 			return s, left, err
 		}, `{"goal":"the goal","learnings":[],"closed":1,"fixed":""}`, []int{0, 0, 1}},
 		"nothing at all": {func() (any, []int, error) {
@@ -275,7 +275,7 @@ func (s twice) MarshalJSON() ([]byte, error) {
 func TestWhatCannotBeDistilledStaysAsItWas(t *testing.T) {
 	s := state{Goal: "goal", Learnings: []note{{ID: 1, Weight: 2}}, Open: []string{"a", "b"}, Forgotten: 3, Fixed: strings.Repeat("x", 100)}
 	was := s
-	left, err := distil(&s, 100)
+	left, err := fit(&s, 100)
 	if left != nil || err == nil || err.Error() != "the state has 202 bytes as JSON, 152 with its 3 parts empty, and may have 100: make more of it a part, or allow more" {
 		t.Errorf("%v, %v", left, err)
 	}
@@ -285,7 +285,7 @@ func TestWhatCannotBeDistilledStaysAsItWas(t *testing.T) {
 
 	s.Learnings[0].Weight = math.NaN()
 	var unencodable *schema.EncodeError
-	if _, err := distil(&s, 100); !errors.As(err, &unencodable) {
+	if _, err := fit(&s, 100); !errors.As(err, &unencodable) {
 		t.Errorf("NaN: %v", err)
 	}
 }

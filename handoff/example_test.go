@@ -1,68 +1,84 @@
 package handoff_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/handoff"
+	"github.com/cairnrun/cairn/task"
 )
 
-type Learning struct {
-	Text   string `json:"text"`
-	Weight int    `json:"weight"`
+// Progress is all that a run of Migrate knows of those before it.
+type Progress struct {
+	Next  int      `json:"next"`
+	Notes []string `json:"notes,omitempty"`
 }
 
-// Distilled is what a long migration carries into its next run.
-type Distilled struct {
-	Goal      string     `json:"goal"`
-	Done      int        `json:"done"`
-	Open      []string   `json:"open"`
-	Learnings []Learning `json:"learnings"`
-	Log       []string   `json:"log"`
-	Forgotten int        `json:"forgotten"`
+const (
+	batch  cairn.Key[string] = "batch"
+	report cairn.Key[string] = "report"
+)
+
+// Migrate works through batches, one in each run, and reports at the end.
+var Migrate = cairn.Workflow[int, string]{
+	Name: "migrate", Result: report,
+	Render: func(v *cairn.View, batches int) cairn.Node {
+		at := handoff.Carried(v, Progress{Next: 1})
+		if at.Next > batches {
+			return task.Task[string]{ID: report, Do: func(context.Context) (string, error) { return fmt.Sprint(at.Notes), nil }}
+		}
+		done, _ := batch.Get(v)
+		return cairn.Nodes{
+			task.Task[string]{ID: batch, Do: func(context.Context) (string, error) { return fmt.Sprintf("batch %d is moved", at.Next), nil }},
+			handoff.ContinueAsNew{State: Progress{Next: at.Next + 1, Notes: append(at.Notes, done)}},
+		}
+	},
 }
 
-// A run that hands over carries its open work first, then what it has learned, by weight, then as much of the log's end
-// as there is room for.
-func ExampleDistil() {
-	s := Distilled{
-		Goal: handoff.Cut("Move the billing service to the new queue, one consumer at a time, without losing a message", 48),
-		Done: 31,
-		Open: []string{"refunds", "dunning"},
-		Learnings: []Learning{
-			{"The queue drops messages over 256 KB", 9},
-			{"Tests need TZ=UTC", 3},
-			{"Consumers ack twice on shutdown; drain first", 8},
-		},
-		Log: []string{"moved invoices", "moved payouts", "moved receipts"},
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "handoff")
+	check(err)
+	defer os.RemoveAll(dir)
+	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "runs.db")})
+	check(err)
+	defer store.Close()
+	e, err := engine.Open(ctx, engine.Config{Store: store, Workflows: []cairn.Definer{Migrate}})
+	check(err)
+	defer e.Close(ctx)
+
+	run, err := e.Start(ctx, "migrate", json.RawMessage(`2`), engine.StartOptions{ID: "nightly"})
+	check(err)
+	outcome, err := run.Wait(ctx) // of the last run of the chain
+	check(err)
+	fmt.Printf("%s %s: %s\n", outcome.Run, outcome.Status, outcome.Result)
+	for id := "nightly"; id != ""; {
+		info, err := store.Run(ctx, id)
+		check(err)
+		state, _, err := engine.Load(ctx, store, id)
+		check(err)
+		carried := json.RawMessage("nothing")
+		if state.Envelope != nil {
+			carried = state.Envelope.State
+		}
+		fmt.Printf("%d %s was handed %s\n", info.Generation, id, carried)
+		id = info.Successor
 	}
-	left, err := handoff.Distil(&s, 300,
-		handoff.Newest(&s.Open),
-		handoff.ByPriority(&s.Learnings, func(l Learning) int { return l.Weight }).Count(&s.Forgotten),
-		handoff.Newest(&s.Log),
-	)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	raw, _ := json.Marshal(s)
-	fmt.Println(s.Goal)
-	fmt.Println(s.Done, "done, open:", s.Open)
-	for _, l := range s.Learnings {
-		fmt.Println("-", l.Text)
-	}
-	fmt.Println("log:", s.Log)
-	fmt.Println(s.Forgotten, "forgotten, left out:", left, "bytes:", len(raw))
 	// Output:
-	// Move the billing service to the new queue, on…
-	// 31 done, open: [refunds dunning]
-	// - The queue drops messages over 256 KB
-	// - Consumers ack twice on shutdown; drain first
-	// log: [moved payouts moved receipts]
-	// 1 forgotten, left out: [0 1 1] bytes: 293
+	// nightly.3 finished: "[batch 1 is moved batch 2 is moved]"
+	// 1 nightly was handed nothing
+	// 2 nightly.2 was handed {"next":2,"notes":["batch 1 is moved"]}
+	// 3 nightly.3 was handed {"next":3,"notes":["batch 1 is moved","batch 2 is moved"]}
 }
 
-func ExampleCut() {
-	fmt.Println(handoff.Cut("A naïve summary", 10))
-	// Output: A naïv…
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

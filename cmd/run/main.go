@@ -6,9 +6,10 @@ package main
 import (
 	"github.com/cairnrun/cairn/engine/cli"
 	"github.com/cairnrun/cairn/examples/audit"
+	"github.com/cairnrun/cairn/examples/handoff"
 	"github.com/cairnrun/cairn/examples/hello"
 )
 
 func main() {
-	cli.Main(hello.Workflow, audit.Workflow)
+	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow)
 }

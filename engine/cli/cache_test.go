@@ -51,6 +51,9 @@ func TestHitsAreVisible(t *testing.T) {
 	wants(t, "events --json", p.thrift(0, "events", "r", "--json").out, `"cached":true`)
 	wants(t, "inspect", p.thrift(0, "inspect", "r").out, "3 done (2 from the cache)")
 	wants(t, "inspect --json", p.thrift(0, "inspect", "r", "--json").out, `"cached":["l[1]/last","l[2]/last"]`)
+	wants(t, "node", p.thrift(0, "node", "r", "l").out, "3: 2 cached, 1 done")
+	wants(t, "node", p.thrift(0, "node", "r", "l[1]/last").out, "attempt 1  cached after")
+	wants(t, "metrics", p.thrift(0, "metrics", "r").out, "cairn_cache_hits_total{workflow=\"thrifty\"} 2\n", "outcome=\"done\"} 1\n")
 }
 
 func TestCacheCommands(t *testing.T) {

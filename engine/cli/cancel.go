@@ -66,7 +66,7 @@ func (s *session) cancelled(ctx context.Context, id string, patience time.Durati
 		if driven(info) {
 			return engine.Outcome{}, false, nil
 		}
-		outcome, err := s.goOn(ctx, id, engine.ResumeOptions{})
+		outcome, err := s.goOn(ctx, info.ID, engine.ResumeOptions{})
 		if errors.Is(err, engine.LeaseHeld) || errors.Is(err, engine.RunEnded) {
 			return engine.Outcome{}, false, nil
 		}

@@ -13,7 +13,8 @@
 // # Exit codes
 //
 //	0    the run has finished, or the command has done what it was asked for
-//	1    the run has failed or was cancelled, or the machine let us down
+//	1    the run has failed or was cancelled, or the machine let us down; one that a budget has stopped goes on with
+//	     resume once the limit is raised
 //	2    the command was refused: wrong usage or input, an unknown run; nothing was written
 //	3    the run is parked and goes on with resume
 //	4    the run is blocked: its code has to be mended first

@@ -87,6 +87,10 @@ func (a *app) finish(o engine.Outcome) error {
 	case core.Blocked:
 		fmt.Fprintf(a.err, "cairn: %s; see %s, then go on with %s\n", a.ended(o), a.hint("inspect", id), a.hint("resume", id))
 	default:
+		if (engine.RunInfo{Status: o.Status, Failure: o.Failure}).Reopens() {
+			fmt.Fprintf(a.err, "cairn: %s; see %s, then %s\n", a.ended(o), a.hint("inspect", id), a.raise(o.Run))
+			break
+		}
 		fmt.Fprintf(a.err, "cairn: %s; see %s\n", a.ended(o), a.hint("inspect", id))
 	}
 	return exit(code)

@@ -30,11 +30,11 @@ events nightly --json`,
 			})
 		},
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended, whichever process drives it")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run and its successors have ended, whichever process drives them")
 	return c
 }
 
-// tell shows the events of a run: those there are or, to follow, all until it ends.
+// tell shows the events of a run: those there are or, to follow, all until it and its successors end.
 func (a *app) tell(ctx context.Context, store *sqlite.Store, id string, follow bool) error {
 	p, next := newProjector(), int64(1)
 	tick := time.NewTicker(followPause)
@@ -57,6 +57,10 @@ func (a *app) tell(ctx context.Context, store *sqlite.Store, id string, follow b
 			if err != nil {
 				return err
 			}
+		}
+		if follow && info.Successor != "" {
+			id, p, next = info.Successor, newProjector(), 1
+			continue
 		}
 		if !follow || info.Status.Terminal() {
 			return nil

@@ -40,13 +40,15 @@ const (
 	NoSuchFile cairn.Code = "NO_SUCH_FILE"
 	// NoSuchEntry: the cache has no entry, or several, of a key.
 	NoSuchEntry cairn.Code = "NO_SUCH_ENTRY"
+	// NoSuchNode: a run has nothing at a path.
+	NoSuchNode cairn.Code = "NO_SUCH_NODE"
 	// Diverged: today's code does not replay the recorded run.
 	Diverged cairn.Code = "DIVERGED"
 )
 
 // refusals are what a command is refused for, with nothing written. All other errors are failures.
 var refusals = []error{
-	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry,
+	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry, NoSuchNode,
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
 	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld,
 	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,

@@ -20,6 +20,9 @@ const asProgram = "CAIRN_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if os.Getenv(limitEnv) != "" {
+			workflows = append(workflows, costly)
+		}
 		cli.Main(workflows...)
 	}
 	os.Unsetenv("CAIRN_DB")

@@ -31,10 +31,16 @@ type inspected struct {
 	Running   []string              `json:"running,omitempty"`
 	Retrying  []troubled            `json:"retrying,omitempty"`
 	Failed    []troubled            `json:"failed,omitempty"`
+	Skipped   []skipped             `json:"skipped,omitempty"`
+	Budgets   []limited             `json:"budgets,omitempty"`
 	Loops     map[string]*core.Loop `json:"loops,omitempty"`
 	Tries     map[string]*core.Try  `json:"tries,omitempty"`
 	Artifacts []kept                `json:"artifacts,omitempty"`
 }
+
+// maxBudgets is how many limits people are shown, half of them the outermost and half the last: a budget in a loop is one
+// per iteration.
+const maxBudgets = 20
 
 // troubled is a task that failed, for now or for good.
 type troubled struct {
@@ -43,6 +49,12 @@ type troubled struct {
 	Optional bool           `json:"optional,omitempty"`
 	At       time.Time      `json:"at,omitzero"`
 	Failure  *cairn.Failure `json:"failure,omitempty"`
+}
+
+// skipped is a task that was not run, and why.
+type skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // kept is an artifact and the file it lies in.
@@ -88,6 +100,10 @@ func (a *app) look(ctx context.Context, id string) (*inspected, error) {
 			return err
 		}
 		out = &inspected{RunInfo: info, Status: standing(info), Input: state.Input, Tasks: map[string]int{}, Loops: state.Loops, Tries: state.Tries}
+		at := instant(info, state, time.Now().UnixMilli())
+		for _, address := range state.Budgets() {
+			out.Budgets = append(out.Budgets, limitsOf(address, state.Ledgers[address], at, nil)...)
+		}
 		for path, l := range lines {
 			if l.Kind == cairn.KindTask && !l.Untaken && state.Tasks[path] == nil {
 				out.Tasks["pending"]++
@@ -113,6 +129,8 @@ func (out *inspected) task(path string, t *core.Task, file func(hash string) (st
 		out.Running = append(out.Running, path)
 	case core.TaskGaveUp:
 		out.Failed = append(out.Failed, troubled{Path: path, Attempt: t.Attempt, Optional: t.Tolerated, Failure: t.Failure})
+	case core.TaskSkipped:
+		out.Skipped = append(out.Skipped, skipped{path, t.Reason})
 	case core.TaskWaiting:
 		if t.Failure != nil {
 			out.Retrying = append(out.Retrying, troubled{Path: path, Attempt: t.Attempt, At: time.UnixMilli(t.At).UTC(), Failure: t.Failure})
@@ -133,6 +151,9 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	row(w, "run", r.ID)
 	row(w, "workflow", strings.TrimSpace(r.Workflow+" "+r.Version))
 	row(w, "status", r.Status)
+	if at := place(r.RunInfo); at != "" {
+		row(w, "generation", at)
+	}
 	row(w, "created", r.Created.Format(clock))
 	row(w, "updated", fmt.Sprintf("%s, %s after that", r.Updated.Format(clock), span(r.Updated.Sub(r.Created).Milliseconds())))
 	row(w, "frames", strconv.FormatInt(r.Head, 10))
@@ -146,6 +167,15 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		counts = append(counts, text)
 	}
 	row(w, "tasks", strings.Join(counts, ", "))
+	for i, l := range r.Budgets {
+		switch left := len(r.Budgets) - maxBudgets; {
+		case left > 0 && i == maxBudgets/2:
+			row(w, "budget", "…", "", "", fmt.Sprintf("%d more: see --json", left))
+		case left > 0 && i > maxBudgets/2 && i < maxBudgets/2+left:
+		default:
+			budgetRow(w, l)
+		}
+	}
 	for _, path := range r.Running {
 		row(w, "running", path)
 	}
@@ -170,6 +200,11 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		}
 		row(w, "failed", text)
 	}
+	for _, t := range r.Skipped {
+		if t.Reason != core.BySkipIf {
+			row(w, "skipped", t.Path+": "+t.Reason)
+		}
+	}
 	for _, file := range r.Artifacts {
 		row(w, "artifact", fmt.Sprintf("%s, %s, %s", file.Name, size(file.Size), file.File))
 	}
@@ -191,6 +226,9 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	}
 	if !core.Status(r.Status).Terminal() && r.Status != string(core.Running) {
 		row(w, "next", a.hint("resume", quote(r.ID)))
+	}
+	if r.Reopens() {
+		row(w, "next", a.raise(r.ID))
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *session) until(ctx context.Context, id string, patience time.Duration, 
 	tick := time.NewTicker(askPause)
 	defer tick.Stop()
 	for {
-		info, err := s.store.Run(ctx, id)
+		info, err := engine.Tail(ctx, s.store, id)
 		if err != nil {
 			return engine.Outcome{}, err
 		}

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/cli"
+	"github.com/cairnrun/cairn/engine/core"
 )
 
 // process is the program of these tests, running.
@@ -236,5 +240,38 @@ func TestCancelPaused(t *testing.T) {
 	has(t, r.out, "run r1 is cancelled")
 	if strings.Contains(r.err, "started      after") {
 		t.Errorf("it went on before it was cancelled:\n%s", r.err)
+	}
+}
+
+// Another process goes on with a run that was stopped by a budget, and one that is killed meanwhile loses nothing.
+func TestRaiseInAnotherProcess(t *testing.T) {
+	p := newPlace(t)
+	t.Setenv(limitEnv, "220000")
+	text := p.spawn("", "up", "costly", "--run-id", "r1").end(cli.ExitFailed)
+	has(t, text, "raise the limit and go on with")
+	t.Setenv(limitEnv, "300000")
+	x := p.spawn("", "resume", "r1")
+	x.until("run-reopened")
+	x.signal(syscall.SIGKILL)
+	x.cmd.Wait()
+	t.Setenv(limitEnv, "400000")
+	if got := p.must(0, "ps", "--json").out; lines[struct{ Status core.Status }](t, got)[0].Status == core.Finished {
+		t.Fatalf("a limit of 300,000 is enough: %s", got)
+	}
+	x = p.spawn("", "resume", "r1")
+	x.end(0)
+	if x.out.String() != "\"bye ape\"\n" {
+		t.Errorf("result %s", x.out.String())
+	}
+	counts := map[string]int64{}
+	for _, m := range lines[struct {
+		Name   string
+		Labels map[string]string
+		Value  int64
+	}](t, p.must(0, "metrics", "r1", "--json").out) {
+		counts[m.Name+m.Labels["status"]] += m.Value
+	}
+	if counts[engine.MetricRunsEnded+"finished"] != 1 || counts[engine.MetricRunsEnded+"failed"] < 1 {
+		t.Errorf("%v", counts)
 	}
 }

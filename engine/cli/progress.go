@@ -16,16 +16,24 @@ type progress struct {
 	// live: stderr is a terminal, lines have colour and the last one counts.
 	live      bool
 	projector *projector
-	finished  int
-	cached    int // of those finished
+	// run is the one that the projector sees: a successor gets its own.
+	run      string
+	finished int
+	cached   int // of those finished
 
 	wake chan struct{}
 	done chan struct{}
 
 	// mu guards what follows.
 	mu     sync.Mutex
-	queue  []any // *core.Frame, or string for a note
+	queue  []any // observed, or string for a note
 	closed bool
+}
+
+// observed is a frame of a run.
+type observed struct {
+	run   string
+	frame *core.Frame
 }
 
 func (a *app) progress(quiet bool) *progress {
@@ -48,8 +56,8 @@ func colours(stream any) bool {
 func (p *progress) start() { go p.show() }
 
 // frame takes a durable frame; note takes a line of the command's own.
-func (p *progress) frame(_ string, f *core.Frame) { p.put(f) }
-func (p *progress) note(line string)              { p.put(line) }
+func (p *progress) frame(run string, f *core.Frame) { p.put(observed{run, f}) }
+func (p *progress) note(line string)                { p.put(line) }
 
 func (p *progress) put(item any) {
 	p.mu.Lock()
@@ -83,8 +91,12 @@ func (p *progress) show() {
 		p.mu.Unlock()
 		for _, item := range queue {
 			switch item := item.(type) {
-			case *core.Frame:
-				for _, h := range p.projector.project(item) {
+			case observed:
+				if p.run != item.run && p.run != "" {
+					p.projector = newProjector()
+				}
+				p.run = item.run
+				for _, h := range p.projector.project(item.frame) {
 					p.line(h)
 				}
 			case string:
@@ -107,7 +119,7 @@ func (p *progress) line(h happening) {
 			p.cached++
 		}
 	}
-	if p.quiet && h.Type != runStarted {
+	if p.quiet && (h.Type != runStarted || h.Generation > 1) {
 		return
 	}
 	if p.a.json {
@@ -115,7 +127,7 @@ func (p *progress) line(h happening) {
 		return
 	}
 	text := h.String()
-	if h.Type == runStarted {
+	if h.Type == runStarted && h.Generation == 0 {
 		text += ", resume it with: " + p.a.hint("resume", quote(h.Run))
 	}
 	p.print(text, shades[h.Type])
@@ -124,7 +136,7 @@ func (p *progress) line(h happening) {
 // shades are the colours of what deserves one.
 var shades = map[string]string{
 	taskDone: "32", taskFailed: "31", taskRetry: "33", taskLost: "33", tryClosed: "33", tryCatch: "33", taskSettled: "2",
-	taskStarted: "2", "run-finished": "1;32", "run-failed": "1;31", "run-blocked": "1;31", "run-cancelled": "1;33",
+	taskStarted: "2", limitsSet: "2", limitReached: "33", taskRefused: "33", crowded: "33", unpricedModel: "33", "run-finished": "1;32", "run-failed": "1;31", "run-blocked": "1;31", "run-cancelled": "1;33", "run-continued": "1;36", historyLong: "33", handoffRefused: "31",
 }
 
 func (p *progress) print(text, shade string) {

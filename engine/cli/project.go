@@ -28,15 +28,33 @@ type happening struct {
 	Artifacts []cairn.Artifact `json:"artifacts,omitempty"`
 	// Cached: the output was taken from the cache, nothing was run.
 	Cached bool `json:"cached,omitempty"`
+	// Generation is the successor's, where one starts.
+	Generation int `json:"generation,omitempty"`
+	// Breach is the limit that was reached, Mode what that does; Limits are a budget's.
+	Breach *cairn.Breach      `json:"breach,omitempty"`
+	Mode   string             `json:"mode,omitempty"`
+	Limits *cairn.AspectsSpec `json:"limits,omitempty"`
+	// Context is what a model call has read, in tokens, Bucket where that is metered, HalfFull that it is more than half of
+	// the model's window. Model has no price.
+	Context  int64  `json:"context,omitempty"`
+	Bucket   string `json:"bucket,omitempty"`
+	HalfFull bool   `json:"halfFull,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// text is what people read of a decision about budgets or usage.
+	text string
 }
 
 // Types of happenings.
 const (
 	runStarted, runResumed, runAdopted               = "run-started", "run-resumed", "run-adopted"
+	runReopened, taskRefused, undone                 = "run-reopened", "refused", "undone"
+	limitsSet, limitReached, crowded, unpricedModel  = "limits", "breach", "context", "unpriced"
 	taskStarted, taskDone, taskRetry, taskFailed     = "started", "finished", "retry", "failed"
 	taskLost, taskSkipped, taskStopping, taskSettled = "lost", "skipped", "cancelling", "cancelled"
 	loopNext, loopDone, loopSpent                    = "iteration", "loop-done", "loop-exhausted"
 	tryClosed, tryCatch, tryFinally, tryDone         = "try-closed", "try-catch", "try-finally", "try-done"
+	handingOver, successorAsked, handoffRefused      = "handing-over", "successor", "handoff-refused"
+	historyLong                                      = "history-long"
 )
 
 // projector turns frames into happenings. It has to see all frames of a run, in order.
@@ -78,7 +96,11 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 	switch e.Kind {
 	case core.RunStarted:
 		p.run, p.workflow, p.began = e.Path, e.Name, f.Time
-		tell(happening{Type: runStarted, Reason: e.Name})
+		started := happening{Type: runStarted, Reason: e.Name}
+		if e.Envelope != nil {
+			started.Generation = e.Envelope.Generation
+		}
+		tell(started)
 	case core.RunResumed, core.CodeAdopted:
 		kind := runResumed
 		if e.Kind == core.CodeAdopted {
@@ -107,6 +129,8 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 		switch {
 		case stopped:
 			tell(happening{Type: taskSettled, Path: e.Path, Attempt: e.Attempt, Reason: reason})
+		case e.Refused != nil: // A decision of its own tells what that leads to.
+			tell(happening{Type: taskRefused, Path: e.Path, Attempt: e.Attempt, Millis: took, Breach: e.Refused, text: refusal(e)})
 		case e.Kind == core.TaskLost && e.Graceful:
 			tell(happening{Type: taskLost, Path: e.Path, Attempt: e.Attempt, Reason: "its process was stopped"})
 		case e.Kind == core.TaskLost:
@@ -120,10 +144,24 @@ func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Dec
 		case d == nil: // A decision of its own tells the rest.
 			tell(happening{Type: taskFailed, Path: e.Path, Attempt: e.Attempt, Millis: took, Failure: e.Failure})
 		}
-	case core.TimerFired:
+	case core.RunReopened:
+		tell(happening{Type: runReopened})
+	case core.TimerFired, core.HandedOver: // the end of the run tells
+	case core.HandoffRefused:
+		tell(happening{Type: handoffRefused, Failure: e.Failure})
+	case core.HistoryLong:
+		tell(happening{Type: historyLong, Reason: e.Name + ": let a successor go on, with handoff.ContinueAsNew or a Loop's HandoffEvery"})
 	default:
 		tell(happening{Type: string(e.Kind) + "-asked", Path: e.Path, Reason: e.Name})
 	}
+}
+
+// refusal is why an attempt could make no further model call.
+func refusal(e *core.Event) string {
+	if e.Failure != nil && e.Failure.Code == cairn.UnpricedModel {
+		return fmt.Sprintf("%s is limited by %s, and a model has no price", e.Refused.Measure, e.Refused.Budget)
+	}
+	return e.Refused.String()
 }
 
 // over forgets a running task and says since when it ran.
@@ -176,11 +214,31 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 		h.Type = tryClosed
 	case core.Entered:
 		h.Type = map[core.Phase]string{core.PhaseCatch: tryCatch, core.PhaseFinally: tryFinally, core.PhaseDone: tryDone}[d.Phase]
+	case core.HandingOver:
+		h.Type, h.Failure = handingOver, nil
+	case core.Failing:
+		if d.Failure != nil && d.Failure.Code == core.HandingOn {
+			return // told as handing over
+		}
+		h.Type = string(d.Kind)
+	case core.Succeeding:
+		h.Type = successorAsked
+	case core.Undone:
+		h.Type = undone
+	case core.Limited:
+		h.Type, h.Limits = limitsSet, d.Limits
+	case core.Breached:
+		h.Type, h.Breach, h.Mode, h.Reason = limitReached, d.Breach, core.ModeName(cairn.OnExceeded(d.Reason)), ""
+	case core.Crowded:
+		h.Type, h.Context, h.HalfFull, h.Bucket = crowded, d.At, d.Yes, core.BucketName(core.ContextBucket(d.At))
+	case core.Unpriced:
+		h.Type, h.Model, h.Reason = unpricedModel, d.Reason, ""
 	case core.Ended:
 		h.Type, h.Millis = "run-"+string(d.Status), f.Time-p.began
 	default:
 		h.Type = string(d.Kind)
 	}
+	h.text = d.Spending()
 	tell(h)
 }
 
@@ -190,6 +248,9 @@ func (h happening) String() string {
 	switch h.Type {
 	case runStarted:
 		rest = fmt.Sprintf("%s, workflow %s", h.Run, h.Reason)
+		if h.Generation > 1 {
+			rest += fmt.Sprintf(", generation %d", h.Generation)
+		}
 	case taskStarted:
 		if rest = h.Path; h.Attempt > 1 {
 			rest += fmt.Sprintf(", attempt %d", h.Attempt)
@@ -204,6 +265,10 @@ func (h happening) String() string {
 		}
 	case taskRetry:
 		rest = fmt.Sprintf("%s, attempt %d in %s, after %s", h.Path, h.Attempt, span(max(0, h.At.Sub(h.Time).Milliseconds())), brief(h.Failure))
+	case limitsSet, limitReached, crowded, unpricedModel:
+		rest = h.Path + ": " + h.text
+	case taskRefused:
+		rest = fmt.Sprintf("%s, attempt %d after %s: %s", h.Path, h.Attempt, span(h.Millis), h.text)
 	case loopNext:
 		rest = fmt.Sprintf("%d of %s", *h.Iteration, h.Path)
 	case loopDone, loopSpent:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,10 +91,19 @@ func (a *app) list(runs []listed) error {
 	}
 	now := time.Now()
 	ago := func(t time.Time) string { return span(max(0, now.Sub(t).Milliseconds())) }
-	return a.table(func(w io.Writer) {
+	var stopped []string
+	err := a.table(func(w io.Writer) {
 		row(w, "RUN", "WORKFLOW", "STATUS", "FRAMES", "AGE", "UPDATED")
 		for _, r := range runs {
 			row(w, r.ID, r.Workflow, r.Status, strconv.FormatInt(r.Head, 10), ago(r.Created), ago(r.Updated)+" ago")
+			if r.Reopens() {
+				stopped = append(stopped, r.ID)
+			}
 		}
 	})
+	if len(stopped) > 0 { // beside the table: scripts read it
+		fmt.Fprintf(a.err, "cairn: a budget has stopped %s: raise the limit and go on with %s\n",
+			short(strings.Join(stopped, ", "), maxBrief), a.hint("resume", "RUN"))
+	}
+	return err
 }

@@ -16,16 +16,22 @@ func (a *app) resume() *cobra.Command {
 	var opts engine.ResumeOptions
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was interrupted, parked or blocked",
+		Short: "Go on with a run that was interrupted, parked, blocked, or stopped by a budget",
 		Long: `Go on with a run that was interrupted, parked or blocked, and wait for its end as up does.
 
 What has finished is not done again. A run whose code renders another structure than the one it was made with is
-blocked and shows the difference; --adopt accepts today's structure.`,
+blocked and shows the difference; --adopt accepts today's structure. Of a run that was continued the last successor
+goes on.
+
+A run that has failed because of a budget goes on where the budget stopped it, as far as today's limits allow.`,
 		Example: `resume nightly
 resume nightly --adopt`,
 		Args: takes("RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := a.unfinished(c.Context(), args[0])
+			info, err := a.last(c.Context(), args[0])
+			if err == nil && info.Status.Terminal() && !info.Reopens() {
+				err = a.hasEnded(info)
+			}
 			if err != nil {
 				return err
 			}
@@ -42,7 +48,7 @@ resume nightly --adopt`,
 
 // goOn resumes a run and waits for it.
 func (a *app) goOn(ctx context.Context, id string, quiet bool, opts engine.ResumeOptions) error {
-	info, err := a.known(ctx, id)
+	info, err := a.last(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -50,7 +56,7 @@ func (a *app) goOn(ctx context.Context, id string, quiet bool, opts engine.Resum
 		return a.held(info)
 	}
 	return a.session(ctx, quiet, func(s *session) error {
-		outcome, err := s.goOn(ctx, id, opts)
+		outcome, err := s.goOn(ctx, info.ID, opts)
 		if err != nil {
 			return err
 		}

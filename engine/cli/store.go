@@ -79,9 +79,9 @@ func (a *app) unknownRun(id string, err error) error {
 	return err
 }
 
-// unfinished looks up a run that has not ended, without writing.
+// unfinished looks up a run, or its last successor, that has not ended, without writing.
 func (a *app) unfinished(ctx context.Context, id string) (engine.RunInfo, error) {
-	info, err := a.known(ctx, id)
+	info, err := a.last(ctx, id)
 	if err == nil && info.Status.Terminal() {
 		err = a.hasEnded(info)
 	}
@@ -89,6 +89,9 @@ func (a *app) unfinished(ctx context.Context, id string) (engine.RunInfo, error)
 }
 
 func (a *app) hasEnded(info engine.RunInfo) error {
+	if info.Reopens() {
+		return &cairn.Error{Code: engine.RunEnded, Run: info.ID, Message: "a budget has stopped the run", Next: a.raise(info.ID)}
+	}
 	return &cairn.Error{Code: engine.RunEnded, Run: info.ID, Message: fmt.Sprintf("the run is %s, which is final", info.Status),
 		Next: fmt.Sprintf("look at it with %s, or start another run", a.hint("inspect", quote(info.ID)))}
 }

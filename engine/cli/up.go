@@ -95,8 +95,12 @@ func (a *app) again(ctx context.Context, info engine.RunInfo, workflow string, i
 		return &cairn.Error{Code: engine.RunExists, Run: info.ID, Message: fmt.Sprintf("it is a run of workflow %q, not of %q", info.Workflow, workflow),
 			Next: "take another --run-id"}
 	}
-	if info.Status.Terminal() {
-		return a.hasEnded(info)
+	last, err := a.last(ctx, info.ID)
+	if err != nil {
+		return err
+	}
+	if last.Status.Terminal() {
+		return a.hasEnded(last)
 	}
 	if f.inputGiven {
 		stored, err := a.storedInput(ctx, info.ID)
@@ -108,7 +112,7 @@ func (a *app) again(ctx context.Context, info engine.RunInfo, workflow string, i
 				Next: "leave --input out to go on with it, or take another --run-id"}
 		}
 	}
-	return a.goOn(ctx, info.ID, f.quiet, engine.ResumeOptions{})
+	return a.goOn(ctx, last.ID, f.quiet, engine.ResumeOptions{})
 }
 
 // storedInput is the input a run was started with.

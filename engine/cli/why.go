@@ -45,6 +45,10 @@ why nightly 'work[3]/step'`,
 				if info.Status == core.Running && !driven(info) {
 					text += fmt.Sprintf(" No live process drives the run: go on with %s.", a.hint("resume", quote(id)))
 				}
+				if t := m.State().Tasks[path]; info.Reopens() && (t == nil || t.Status != core.TaskFinished && t.Status != core.TaskSkipped) {
+					hint := a.raise(id)
+					text += " R" + hint[1:] + "."
+				}
 				if a.json {
 					return a.put(answer{id, path, standing(info), text})
 				}

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/handoff"
 	"github.com/cairnrun/cairn/task"
 )
 
 // The workflows of these tests, also of the processes that the tests start.
-var workflows = []cairn.Definer{zoo, hold, broken, plain}
+var workflows = []cairn.Definer{zoo, hold, broken, plain, relay}
 
 // ask is the input of zoo.
 type ask struct {
@@ -123,6 +124,33 @@ var broken = cairn.Workflow[ask, string]{
 	Name: "broken", Result: greet, Example: new(ask{Name: "x"}),
 	Render: func(*cairn.View, ask) cairn.Node {
 		return cairn.Nodes{say(greet, "a"), say(greet, "b"), say("a/b", "c")}
+	},
+}
+
+// leg is what a run of relay hands to the next.
+type leg struct {
+	N int `json:"n"`
+}
+
+// relay is a chain of three runs, the second of which holds as hold does.
+var relay = cairn.Workflow[ask, string]{
+	Name: "relay", Result: last, Example: new(ask{Name: "x"}),
+	Render: func(v *cairn.View, in ask) cairn.Node {
+		n := handoff.Carried(v, leg{1}).N
+		work := say(held, "held")
+		if n == 2 {
+			work.Do = func(ctx context.Context) (string, error) {
+				if os.Getenv(holdEnv) == "wait" {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				return "held", nil
+			}
+		}
+		if n == 3 {
+			return say(last, "over")
+		}
+		return cairn.Nodes{work, handoff.ContinueAsNew{State: leg{n + 1}}}
 	},
 }
 

@@ -26,7 +26,7 @@ func (m *Machine) admit() bool {
 		case full != nil:
 			full.held.push(n)
 		case m.skips(n, t):
-			m.skip(n, skipIf)
+			m.skip(n, BySkipIf)
 		case !m.refused(n, t):
 			m.start(n, t)
 		}
@@ -47,8 +47,8 @@ func (m *Machine) skips(n *node, t *Task) (skip bool) {
 	return skip
 }
 
-// skipIf is the reason of a task that its own SkipIf has skipped.
-const skipIf = "SkipIf"
+// BySkipIf is the reason of a task that its own SkipIf has skipped.
+const BySkipIf = "SkipIf"
 
 // skip ends a task that is not to run.
 func (m *Machine) skip(n *node, reason string) {

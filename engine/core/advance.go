@@ -15,9 +15,13 @@ func (m *Machine) advance() (moved bool) {
 	failed := m.memo.failed
 	m.memo.failed = nil
 	for _, n := range failed {
-		if !n.dropped && n.active && !n.settled {
+		if n.dropped || !n.active || n.settled {
+			continue
+		}
+		if moved = true; n.kind == cairn.KindContinueAsNew {
+			m.handOn(n)
+		} else {
 			m.raise(n, m.failureOf(n))
-			moved = true
 		}
 	}
 	for _, n := range m.memo.checks {
@@ -96,10 +100,7 @@ func exhausted(path string, i int) *cairn.Failure {
 
 // advanceLoop asks Until about a finished iteration, and goes on or ends.
 func (m *Machine) advanceLoop(n *node) {
-	i := 0
-	if st := m.state.Loops[n.path]; st != nil {
-		i = st.Iteration
-	}
+	i := m.state.iteration(n.path)
 	stop := false
 	if n.loop.Until != nil {
 		m.view(cairn.Iteration(n.path, i), nil, func(v *cairn.View) { stop = n.loop.Until(v) })
@@ -120,6 +121,7 @@ func (m *Machine) advanceLoop(n *node) {
 	case m.skipping(n) != "":
 		m.decide(Decision{Kind: Exhausted, Path: n.path, I: i, Yes: true, Reason: m.skipping(n)})
 		m.settle(n)
+	case m.passOn(n, i):
 	default:
 		if n.turned != m.state.Frame {
 			n.turned, n.turns = m.state.Frame, 0
@@ -151,10 +153,10 @@ func (m *Machine) advanceTry(n *node) {
 	}
 }
 
-// catches says whether a try's Catch is for the failure. Inside of a part that is closed itself nothing is caught: the
+// catches says whether a try's Catch is for the failure. A handoff is none that can be caught. Inside of a part that is closed itself nothing is caught: the
 // failure that closed it is already on its way.
 func (m *Machine) catches(n *node, f *cairn.Failure) bool {
-	return n.try.Catch != nil && n.try.Only.Has(f.Code) && m.open(n)
+	return n.try.Catch != nil && !m.state.handed(f) && n.try.Only.Has(f.Code) && m.open(n)
 }
 
 // open says that nothing around a node is closed, up to the Finally it stands in: that always runs.
@@ -187,8 +189,9 @@ func (m *Machine) mountPhase(n *node, phase Phase) {
 // leave ends a try: what it did not catch goes outward.
 func (m *Machine) leave(n *node) {
 	var pending *cairn.Failure
+	broken := false // in its Finally
 	if st := m.state.Tries[n.path]; st != nil {
-		pending = st.Pending
+		pending, broken = st.Pending, st.Phase == PhaseFinally && st.Closing
 	}
 	begin(n)
 	m.decide(Decision{Kind: Entered, Path: n.path, Phase: PhaseDone})
@@ -198,8 +201,11 @@ func (m *Machine) leave(n *node) {
 		return
 	}
 	m.deactivate(n)
-	if m.open(n) {
+	switch {
+	case m.open(n):
 		m.raise(n, pending)
+	case broken:
+		m.replaceHandoff(n, pending)
 	}
 }
 
@@ -228,9 +234,9 @@ func (m *Machine) raise(from *node, f *cairn.Failure) {
 	m.shut(m.memo.root, manner(f), around(f))
 }
 
-// manner is what a failure does to what runs beside it. A breached budget lets it end: it is paid for.
+// manner is what a failure does to what runs beside it. A breached budget lets it end, and so does a handoff: it is paid for.
 func manner(f *cairn.Failure) string {
-	if f.Code == cairn.BudgetExceeded {
+	if f.Code == cairn.BudgetExceeded || f.Code == HandingOn {
 		return Draining
 	}
 	return "failure around it"

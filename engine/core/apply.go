@@ -18,6 +18,7 @@ func (s *State) event(e *Event) error {
 	switch e.Kind {
 	case RunStarted:
 		s.Run, s.Workflow, s.Input, s.Limit, s.Grace, s.Status = e.Path, e.Name, e.Payload, e.Limit, e.Grace, Running
+		s.inherit(e)
 	case RunResumed:
 		s.resumed(e.Failure)
 	case CodeAdopted:
@@ -27,12 +28,13 @@ func (s *State) event(e *Event) error {
 		if s.Cancelling == nil {
 			s.Cancelling = &Cancelled{Reason: e.Name, Deadline: s.Time + s.Grace}
 		}
+		s.Successor = nil
 		if s.Status == Paused {
 			s.Status = Running
 		}
 	case PauseAsked:
 		if s.Status == Running && s.Cancelling == nil {
-			s.Status = Paused
+			s.Status, s.Successor = Paused, nil
 		}
 	case Unpaused:
 		if s.Status == Paused {
@@ -43,6 +45,10 @@ func (s *State) event(e *Event) error {
 		s.Reopened++
 	case TaskDone, TaskFailed, TaskLost:
 		return s.attempt(e)
+	case HandedOver, HandoffRefused:
+		return s.succession(e)
+	case HistoryLong:
+		s.Long = true
 	case TimerFired:
 		if t := s.waiting[e.Path]; t != nil {
 			t.At = 0
@@ -60,7 +66,7 @@ func (s *State) attempt(e *Event) error {
 	if t == nil || t.Attempt != e.Attempt {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
-	s.book(t, e.Usage, s.Time)
+	s.booked(e.Path, t, outcomeOf(e, t), e.Usage, s.Time)
 	switch {
 	case e.Kind == TaskDone && t.Stopping != Unmounted:
 		s.end(e.Path, t, TaskFinished)
@@ -86,8 +92,10 @@ func (s *State) attempt(e *Event) error {
 
 // resumed loses every running attempt. A failure blocks the run again at once.
 func (s *State) resumed(failure *cairn.Failure) {
-	for path, t := range s.running {
-		s.book(t, nil, s.before) // the time in which nobody drove the run is nobody's
+	s.Successor = nil // who was asked for it is gone
+	for _, path := range s.runningPaths() {
+		t := s.running[path]
+		s.booked(path, t, AttemptLost, nil, s.before) // the time in which nobody drove the run is nobody's
 		if t.Stopping != "" {
 			s.reset(path, t)
 			continue
@@ -175,6 +183,16 @@ func (s *State) decision(d *Decision) error {
 		t.Phase, t.Closing = d.Phase, false
 	case Patched:
 		s.Patches[d.Path+"#"+d.Reason] = d.Yes
+	case HandingOver:
+		if d.Handoff == nil {
+			return fmt.Errorf("%s hands over nothing", d.Path)
+		}
+		s.Handoffs[d.Path] = d.Handoff
+		if d.Handoff.Loops != nil {
+			s.loop(d.Path) // it has begun
+		}
+	case Succeeding:
+		s.Successor = &Successor{ID: d.Reason}
 	case Failing:
 		s.Failure = d.Failure
 	case Undone:
@@ -183,9 +201,12 @@ func (s *State) decision(d *Decision) error {
 		return s.spending(d)
 	case Ended:
 		s.Status = d.Status
-		if d.Status == Blocked {
+		switch {
+		case d.Status == Blocked:
 			s.Block = d.Failure
-		} else if d.Failure != nil {
+		case d.Status == Continued:
+			s.Failure = nil // it was the handoff
+		case d.Failure != nil:
 			s.Failure = d.Failure
 		}
 	default:
@@ -228,6 +249,7 @@ func (s *State) reset(path string, t *Task) {
 // read it. Parts that are no JSON would make a frame that can't be written.
 func normal(e Event) Event {
 	e.Name = strings.ToValidUTF8(e.Name, "\ufffd")
+	normalHandoff(&e)
 	var bad error
 	for _, raw := range []*json.RawMessage{&e.Output, &e.Payload} {
 		if *raw == nil && raw != &e.Output {
@@ -263,7 +285,7 @@ func normal(e Event) Event {
 			f = cairn.Failure{Code: e.Failure.Code, Message: strings.ToValidUTF8(e.Failure.Message, "\ufffd"), Permanent: e.Failure.Permanent}
 		}
 		e.Failure = &f
-	} else if e.Kind == TaskFailed {
+	} else if e.Kind == TaskFailed || e.Kind == HandoffRefused {
 		e.Failure = &cairn.Failure{Code: cairn.TaskFailed}
 	}
 	return e
@@ -295,6 +317,10 @@ func (s *State) stale(e *Event) bool {
 		return (s.Status != Running || s.Cancelling != nil) && e.Seq == 0
 	case Unpaused:
 		return s.Status != Paused && e.Seq == 0
+	case HandedOver, HandoffRefused:
+		return !s.asked(e)
+	case HistoryLong:
+		return s.Long
 	}
 	return false
 }

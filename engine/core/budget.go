@@ -36,6 +36,23 @@ func (n *node) budgets() (around []*node) {
 	return around
 }
 
+// Around lists the budgets around the node at a path, the outermost first, with the limits of today's code and what is
+// spent so far. The plan has to be known: after folding, Verify makes it. A path that is not mounted has none.
+func (m *Machine) Around(path string) (addresses []string, ledgers []Ledger) {
+	if m.memo == nil || m.memo.nodes[path] == nil {
+		return nil, nil
+	}
+	for _, a := range m.memo.nodes[path].budgets() {
+		var l Ledger
+		if known := m.state.Ledgers[a.path]; known != nil {
+			l = *known
+		}
+		l.Limits = *a.aspects
+		addresses, ledgers = append(addresses, a.path), append(ledgers, l)
+	}
+	return addresses, ledgers
+}
+
 // limits names the budgets that an attempt is booked on, and what of it is tracked. Limits that the ledger does not have
 // go into the frame first.
 func (m *Machine) limits(n *node) (addresses []string, tracking cairn.Tracking) {

@@ -117,7 +117,7 @@ func TestBudgetIsOnlyOfWhatIsBelow(t *testing.T) {
 	s.used("b", 1000)
 	s.used("out", 1)
 	s.finished(1)
-	s.wantBreaches("tokens of #aspects: 1100 spent of 250") // its last task goes over: nothing is refused, and it is told
+	s.wantBreaches("tokens of #aspects: 1,100 spent of 250") // its last task goes over: nothing is refused, and it is told
 }
 
 // TestBreachIsCaught: in the ancestor a breach can't be (smithers032, row 1).
@@ -312,7 +312,7 @@ func TestCostInMicroDollars(t *testing.T) {
 		s.step(ev)
 	}
 	f := s.failed(cairn.BudgetExceeded, "#aspects")
-	if breachOf(t, f).Spent != 1_500_002 || !strings.Contains(f.Message, "$1.500002 spent of $1.500000") {
+	if breachOf(t, f).Spent != 1_500_002 || !strings.Contains(f.Message, "$1.500002 spent of $1.50") {
 		t.Fatal(f)
 	}
 }
@@ -404,8 +404,8 @@ func TestContextBuckets(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"context a: 50001 tokens of context", "context a: 600000 tokens of context",
-		"context a: 600000 tokens of context, over half of the model's window", "unpriced a (n)", "context a: 2000000 tokens of context"}
+	want := []string{"context a: 50,001 tokens of context, over 50k", "context a: 600,000 tokens of context, over 500k",
+		"context a: 600,000 tokens of context, over half of the model's window", `unpriced a: model "n" has no price`, "context a: 2,000,000 tokens of context, over 1M"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("got:\n%s", strings.Join(got, "\n"))
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -97,6 +98,12 @@ func (b *builder) add(parent *node, in cairn.Node, preds []string) []string {
 		return b.aspects(n, spec, preds)
 	case cairn.KindMemory:
 		return b.within(n, spec, preds)
+	case cairn.KindContinueAsNew:
+		b.address(n, cmp.Or(spec.ID, string(spec.Kind)))
+		if n.handoff = spec.Handoff; n.handoff == nil {
+			return b.reject(n, spec, "a ContinueAsNew without its part")
+		}
+		b.handsOver(n)
 	default:
 		return b.reject(n, spec, fmt.Sprintf("a node of unknown kind %q", spec.Kind))
 	}
@@ -171,22 +178,30 @@ func (b *builder) loop(n *node, spec cairn.Spec) {
 			b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with Max %d; 0 is %d and cairn.Unbounded is explicit", n.loop.Max, cairn.DefaultLoopMax))
 		}
 	}
+	switch {
+	case n.loop.HandoffEvery < 0:
+		b.mistake(cairn.InvalidTree, n.path, fmt.Sprintf("a Loop with HandoffEvery %d; 0 is never", n.loop.HandoffEvery))
+	case n.loop.HandoffEvery > 0:
+		b.handsOver(n)
+	}
 	if n.untaken {
 		return
 	}
-	at := 0
-	if l := b.m.state.Loops[n.path]; l != nil {
-		at = l.Iteration
+	b.part(n, cairn.Iteration(n.path, b.m.state.iteration(n.path)), spec.Body, true)
+}
+
+// handsOver refuses a handoff in a Finally, which is what a handoff waits for.
+func (b *builder) handsOver(n *node) {
+	for p := n.parent; p != nil; p = p.parent {
+		if p.isFinally() {
+			b.mistake(cairn.InvalidTree, n.path, "a handoff in a Finally: a handoff waits until every Finally around it is done")
+			return
+		}
 	}
-	b.part(n, cairn.Iteration(n.path, at), spec.Body, true)
 }
 
 func (b *builder) try(n *node, spec cairn.Spec) {
-	name := spec.ID
-	if name == "" {
-		name = string(cairn.KindTry)
-	}
-	b.address(n, name)
+	b.address(n, cmp.Or(spec.ID, string(spec.Kind)))
 	if n.try = spec.Try; n.try == nil {
 		n.try = &cairn.TrySpec{}
 		b.reject(n, spec, "a Try without parts")
@@ -211,11 +226,7 @@ func (b *builder) try(n *node, spec cairn.Spec) {
 
 // aspects adds nothing to the paths and the order of what is below it.
 func (b *builder) aspects(n *node, spec cairn.Spec, preds []string) []string {
-	name := spec.ID
-	if name == "" {
-		name = string(cairn.KindAspects)
-	}
-	b.address(n, name)
+	b.address(n, cmp.Or(spec.ID, string(spec.Kind)))
 	if n.aspects = spec.Aspects; n.aspects == nil {
 		n.aspects = &cairn.AspectsSpec{}
 		b.mistake(cairn.InvalidTree, n.path, "aspects without limits")

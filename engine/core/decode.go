@@ -290,6 +290,10 @@ func (s *scanner) value() json.RawMessage {
 		}
 		break
 	}
+	if s.at > len(s.raw) { // it ends within a string
+		s.failed = true
+		return nil
+	}
 	raw := s.raw[from:s.at:s.at]
 	if s.failed || !json.Valid(raw) {
 		s.failed = true

@@ -52,7 +52,9 @@ func (m *Machine) finish(admit bool) {
 	quiet := len(s.running) == 0 && (root.busy == 0 || m.forced())
 	switch {
 	case !quiet:
-	case root.closed && s.Failure != nil:
+	case root.closed && s.Cancelling == nil && s.handed(s.Failure):
+		m.succeed(admit)
+	case root.closed && s.Failure != nil && !s.handed(s.Failure):
 		m.end(Failed, s.Failure)
 	case root.closed && s.Cancelling != nil:
 		m.end(CancelledRun, &cairn.Failure{Code: cairn.Cancelled, Message: s.Cancelling.Reason})
@@ -64,7 +66,7 @@ func (m *Machine) finish(admit bool) {
 		}
 		m.end(Finished, nil)
 	}
-	if admit && s.Status == Running && len(s.running) == 0 && len(s.waiting) == 0 && len(m.memo.ready) == 0 {
+	if admit && s.Status == Running && s.Successor == nil && len(s.running) == 0 && len(s.waiting) == 0 && len(m.memo.ready) == 0 {
 		m.stuck()
 	}
 	m.rest()
@@ -98,7 +100,7 @@ func (m *Machine) rest() {
 
 func (m *Machine) end(status Status, f *cairn.Failure) {
 	m.decide(Decision{Kind: Ended, Status: status, Failure: f})
-	kinds := map[Status]CommandKind{Finished: Complete, Failed: Fail, CancelledRun: Cancel}
+	kinds := map[Status]CommandKind{Finished: Complete, Failed: Fail, CancelledRun: Cancel, Continued: Complete}
 	m.command(Command{Kind: kinds[status]})
 }
 

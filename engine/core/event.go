@@ -28,6 +28,14 @@ const (
 	// SIGTERM and waited for, do not count as losses.
 	TaskLost EventKind = "lost"
 
+	// HandedOver says that the successor Name can go on, HandoffRefused why there can be none: a permanent failure fails the
+	// run, any other blocks it. Both answer ContinueAsNew.
+	HandedOver     EventKind = "handed-over"
+	HandoffRefused EventKind = "handoff-refused" // see HandedOver
+
+	// HistoryLong suggests a handoff: the run's history has passed a threshold of its owner, which Name tells.
+	HistoryLong EventKind = "history-long"
+
 	// TimerFired wakes what waits for a moment; the core checks the moment itself.
 	TimerFired EventKind = "timer"
 
@@ -35,7 +43,8 @@ const (
 	PauseAsked  EventKind = "pause"   // somebody wants nothing more to start
 	Unpaused    EventKind = "unpause" // somebody wants a paused run to go on
 
-	// SignalReceived, ApprovalDecided and ChildDone wake durable waits.
+	// SignalReceived, ApprovalDecided and ChildDone wake durable waits. There are no such nodes yet; once there are, one that
+	// a frame has taken and nothing has consumed has to go into the Envelope, or a handoff would lose it.
 	SignalReceived  EventKind = "signal"
 	ApprovalDecided EventKind = "approval" // see SignalReceived
 	ChildDone       EventKind = "child"    // see SignalReceived
@@ -76,6 +85,9 @@ type Event struct {
 	Grace int64 `json:"grace,omitempty"`
 	// Seq is the number in the run's inbox of an event that came through it.
 	Seq int64 `json:"seq,omitempty"`
+	// Envelope and Kept are what a successor's start carries over from the run before.
+	Envelope *Envelope `json:"env,omitempty"`
+	Kept     []Kept    `json:"kept,omitempty"`
 }
 
 // CommandKind is what the owner of a run has to do.
@@ -90,7 +102,7 @@ const (
 	StartChild    CommandKind = "start-child"     // start a child run
 	CancelChild   CommandKind = "cancel-child"    // ask a child run to cancel
 	Publish       CommandKind = "publish"         // send a signal to another run
-	ContinueAsNew CommandKind = "continue-as-new" // let a successor go on
+	ContinueAsNew CommandKind = "continue-as-new" // make the first step of Successor, and answer with HandedOver or HandoffRefused
 
 	// Complete, Fail and Cancel end the run; Block and Pause let it rest.
 	Complete CommandKind = "complete"
@@ -108,6 +120,9 @@ type Command struct {
 	Start *Start
 	// At is the moment of SetTimer, in Unix milliseconds.
 	At int64
+	// Successor is the first event of the run that is to go on, for ContinueAsNew. Its input is unchecked where it is not
+	// this run's.
+	Successor *Event
 }
 
 // Start is an attempt to make. All that its completion is booked on stands in the frame; what follows Deadline is of this process.

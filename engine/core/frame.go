@@ -85,6 +85,11 @@ const (
 	Patched DecisionKind = "patch"
 	// Ended: the run has reached a status.
 	Ended DecisionKind = "end"
+	// HandingOver: a node's turn has come, and Handoff is what it hands over. Of a loop it stands in place of the verdict on
+	// iteration I.
+	HandingOver DecisionKind = "hand-over"
+	// Succeeding: the handoff has reached the root and all is quiet; the successor Reason was asked for.
+	Succeeding DecisionKind = "succeed"
 	// Failing: a failure has reached the root; the run ends when all has settled.
 	Failing DecisionKind = "failing"
 	// Undone: what the path's task or try has come to is taken back, because the run was reopened.
@@ -129,6 +134,8 @@ type Decision struct {
 	// Limits are a budget's, Breach is what has reached one of them.
 	Limits *cairn.AspectsSpec `json:"limits,omitempty"`
 	Breach *cairn.Breach      `json:"breach,omitempty"`
+	// Handoff is what a HandingOver hands over.
+	Handoff *Handoff `json:"handoff,omitempty"`
 }
 
 // Encode returns the frame's bytes, as stored and hashed.

@@ -20,6 +20,8 @@ func FuzzDecode(f *testing.F) {
 		`{"n":1,"do":[{"k":"until","p":"l","i":-9223372036854775808},{"k":"until","p":"l","i":9223372036854775807}]}`,
 		`{"n":1,"do":[{"k":"close","p":"t"},{"k":"enter","p":"t","phase":"nonsense"},{"k":"patch"},{"k":"skip","p":"a[0]/b[9999999999999999999]/c"}]}`,
 		`{"n":1,"plan":{"set":[{"p":"x","k":"task","after":["a"]}],"gone":["y"],"full":true}}`,
+		`{"n":1,"do":[{"k":"start","pol":{"0\`, `{"n":1,"do":[{"k":"start","in":"\`,
+		`{"n":1,"ev":[{"k":"started","env":null,"kept":[{"p":"out"},{"p":"out","o":null}]},{"k":"handed-over"}],"do":[{"k":"hand-over","p":"x"},{"k":"succeed"},{"k":"end","status":"continued"}]}`,
 		`{"n":1,"n":2,"N":3}`, `{"n":1,"ev":[{"k":"done","o":{"a" : 1},"f":{"cause":{"cause":null}}}]}`,
 	} {
 		f.Add([]byte(body))
@@ -61,4 +63,17 @@ func states(t *testing.T) []*core.State {
 		t.Fatal(err)
 	}
 	return []*core.State{core.NewState(), middle}
+}
+
+// TestDecodeOfCutFrames: a frame that ends anywhere, with nothing behind it in memory, is an error.
+func TestDecodeOfCutFrames(t *testing.T) {
+	body := []byte(`{"n":1,"t":2,"ev":[{"k":"done","p":"a","o":{"a":"b\\"},"f":{"code":"X"}}],"do":[{"k":"start","p":"b","in":["c\""],"pol":{"priority":1}}]}`)
+	if _, err := core.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	for i := range body {
+		if _, err := core.Decode(bytes.Clone(body[:i:i])[:i:i]); err == nil {
+			t.Errorf("%s is taken for a frame", body[:i])
+		}
+	}
 }

@@ -78,6 +78,23 @@ var scenarios = map[string]func(t *testing.T) *sim{
 		s.all("b", "out")
 		return s
 	},
+	"handoff": func(t *testing.T) *sim {
+		s := run(t, mount(T("plan"), cairn.Try{Body: par(T("a"), T("b")), Catch: func(*cairn.View, cairn.Failure) cairn.Node {
+			return seq(T("distil"), handsOn{state: 7, keep: []string{"plan"}})
+		}, Finally: mount(T("finally"))}, T("out")))
+		s.done("plan", 1)
+		s.step(s.failEvent("a", cairn.BudgetExceeded), s.doneEvent("b", 1))
+		s.all("distil", "finally")
+		s.succeed("run.2")
+		return s
+	},
+	"handed": func(t *testing.T) *sim {
+		s := run(t, mount(cairn.Loop{ID: "l", Max: 4, OnMax: cairn.ReturnLast, HandoffEvery: 2, Body: func(*cairn.View) cairn.Node { return T("in") }}, T("out")))
+		s.all("l[0]/in", "l[1]/in")
+		s = s.succeed("run.2")
+		s.all("l[2]/in", "l[3]/in", "out")
+		return s
+	},
 	"changed": func(t *testing.T) *sim {
 		s := start(t, withMore(T("x")))
 		s.done("a", 1)

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 )
@@ -66,6 +68,17 @@ func ContextBucket(tokens int64) int {
 	return i
 }
 
+// BucketName is a bucket by its upper bound: 50k, 100k, 200k, 500k, 1M or +Inf.
+func BucketName(bucket int) string {
+	switch {
+	case bucket < 0 || bucket >= len(ContextBuckets):
+		return "+Inf"
+	case ContextBuckets[bucket] >= 1_000_000:
+		return fmt.Sprintf("%dM", ContextBuckets[bucket]/1_000_000)
+	}
+	return fmt.Sprintf("%dk", ContextBuckets[bucket]/1_000)
+}
+
 // ledger returns a budget's, made on first use.
 func (s *State) ledger(address string) *Ledger {
 	l := s.Ledgers[address]
@@ -87,11 +100,11 @@ func (s *State) clockOn(t *Task) {
 	}
 }
 
-// book ends an attempt in the ledgers, as of a time.
-func (s *State) book(t *Task, usage []cairn.Usage, at int64) {
-	took := max(0, at-t.Since)
+// book ends an attempt in the ledgers, as of a time, and returns how long it took.
+func (s *State) book(t *Task, usage []cairn.Usage, at int64) (took int64) {
+	took = max(0, at-t.Since)
 	if t.Since = 0; len(t.Budgets) == 0 && len(usage) == 0 {
-		return // nobody asks what it has taken
+		return took // nobody asks what it has taken
 	}
 	t.Spent.Use(usage...)
 	t.Spent.Latency += took
@@ -108,6 +121,7 @@ func (s *State) book(t *Task, usage []cairn.Usage, at int64) {
 			l.Since = 0
 		}
 	}
+	return took
 }
 
 // spending applies the decisions about budgets and usage.
@@ -160,7 +174,11 @@ func noted[K comparable](in map[K]int64, key K, limit int64) map[K]int64 {
 // perTask names a limit per task in Task.Noticed.
 func perTask(m cairn.Measure, address string) string { return string(m) + " " + address }
 
-// Budgets lists the addresses of all ledgers, in order.
+// Budgets lists the addresses of all ledgers: by scope, the outermost first, and iterations by number.
 func (s *State) Budgets() []string {
-	return slices.SortedFunc(maps.Keys(s.Ledgers), comparePaths)
+	return slices.SortedFunc(maps.Keys(s.Ledgers), func(a, b string) int {
+		scopeA, nameA := placeOf(a)
+		scopeB, nameB := placeOf(b)
+		return cmp.Or(comparePaths(scopeA, scopeB), strings.Compare(nameA, nameB))
+	})
 }

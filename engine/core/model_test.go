@@ -25,7 +25,13 @@ type model struct {
 	status core.Status
 
 	closed, failing, cancelling bool
-	deadline                    int64
+	// handing: what reached the root is a handoff; asked: a successor was asked for, ready: it can go on.
+	handing, asked, ready bool
+	// first are the iterations that loops began with in this run.
+	first map[string]int
+	// begunHandoffs are continue-as-news whose turn has come.
+	begunHandoffs map[string]bool
+	deadline      int64
 	// untold are tasks whose end what is around them has not been told yet.
 	untold map[string]bool
 	// timers are the moments of the machine's timers: how long a pause is, is not the model's matter.
@@ -40,6 +46,7 @@ type modelTask struct {
 	optional         bool
 	tolerated        bool
 	code             cairn.Code
+	kept             bool
 	stopping         string
 	failed, pausing  bool // its attempt has failed just now; waits for its retry timer
 	// on are the budgets that its attempt is booked on, spent is by all its attempts, refused what has ended the last one.
@@ -76,7 +83,7 @@ type inst struct {
 func newModel(t *tree, limit int) *model {
 	root := &tree{kind: cairn.KindSequence, kids: []*tree{t, {kind: cairn.KindTask, id: "out", policy: T("out").policy}}}
 	return &model{tree: root, now: epoch, limit: limit, status: core.Running, untold: map[string]bool{},
-		tasks: map[string]*modelTask{}, loops: map[string]*core.Loop{}, tries: map[string]*modelTry{}, books: map[string]*book{}, timers: map[string]int64{}}
+		tasks: map[string]*modelTask{}, loops: map[string]*core.Loop{}, tries: map[string]*modelTry{}, books: map[string]*book{}, begunHandoffs: map[string]bool{}, timers: map[string]int64{}}
 }
 
 // Rendering
@@ -130,6 +137,8 @@ func (m *model) add(parent *inst, t *tree, scope string, untaken bool) {
 	case cairn.KindLoop:
 		n.path = cairn.Join(scope, t.id)
 		part(cairn.Iteration(n.path, m.iteration(n.path)), t.kids[0], !untaken)
+	case cairn.KindContinueAsNew:
+		n.path = scope + "#" + t.id
 	case cairn.KindTry:
 		n.path = scope + "#" + t.id
 		st := m.tries[n.path]
@@ -143,7 +152,7 @@ func (m *model) iteration(loop string) int {
 	if l := m.loops[loop]; l != nil {
 		return l.Iteration
 	}
-	return 0
+	return m.first[loop]
 }
 
 // Reading
@@ -200,6 +209,8 @@ func (m *model) settled(n *inst) bool {
 	switch {
 	case n.untaken:
 		return true
+	case n.kind == cairn.KindContinueAsNew:
+		return false
 	case n.kind == cairn.KindTask:
 		t := m.tasks[n.path]
 		return t != nil && !m.untold[n.path] &&
@@ -215,8 +226,8 @@ func (m *model) settled(n *inst) bool {
 }
 
 func (m *model) begun(n *inst) bool {
-	return n.kind == cairn.KindTask && m.tasks[n.path] != nil || n.kind == cairn.KindLoop && m.loops[n.path] != nil ||
-		n.kind == cairn.KindTry && m.tries[n.path] != nil || slices.ContainsFunc(n.kids, m.begun)
+	return n.kind == cairn.KindTask && m.tasks[n.path] != nil && !m.tasks[n.path].kept || n.kind == cairn.KindLoop && m.loops[n.path] != nil ||
+		n.kind == cairn.KindTry && m.tries[n.path] != nil || m.begunHandoffs[n.path] || slices.ContainsFunc(n.kids, m.begun)
 }
 
 func (m *model) holds(n *inst) bool {
@@ -413,7 +424,7 @@ func (m *model) raise(from *inst, code cairn.Code) {
 			return
 		}
 		if n.parent == nil {
-			m.failing, m.closed = true, true
+			m.failing, m.closed, m.handing = true, true, code == core.HandingOn
 			m.shut(n, manner(code))
 		}
 	}
@@ -428,10 +439,13 @@ func (m *model) closeTry(path string, code cairn.Code) {
 	st.closing, st.pending = true, code
 }
 
-// manner: what runs beside a breached budget drains.
+// draining attempts have not been told to stop.
+const draining = "draining"
+
+// manner: what runs beside a breached budget, or a handoff, drains.
 func manner(code cairn.Code) string {
-	if code == cairn.BudgetExceeded {
-		return "drain"
+	if code == cairn.BudgetExceeded || code == core.HandingOn {
+		return draining
 	}
 	return "shut"
 }
@@ -459,10 +473,50 @@ func (m *model) shut(part *inst, why string) {
 	}
 }
 
+// inherit takes over what a run before has handed over.
+func (m *model) inherit(started *core.Event) {
+	m.first = started.Envelope.Loops
+	for _, k := range started.Kept {
+		t := &modelTask{status: core.TaskFinished, kept: true}
+		fmt.Sscan(string(k.Output), &t.value)
+		m.tasks[k.Path] = t
+	}
+}
+
+// replace: a Finally that fails beside a handoff fails the outermost part that the handoff has closed.
+func (m *model) replace(n *inst, code cairn.Code) {
+	var outermost *inst
+	for p := n.parent; p != nil; p = p.parent {
+		if p.kind != "part" {
+			continue
+		}
+		if p.parent == nil && m.closed && m.handing {
+			outermost = p
+		}
+		if p.parent != nil && p.parent.kind == cairn.KindTry {
+			if p.index == 2 {
+				break
+			}
+			if st := m.tries[p.parent.path]; m.closedPart(p) && st.pending == core.HandingOn {
+				outermost = p
+			}
+		}
+	}
+	switch {
+	case outermost == nil:
+		return
+	case outermost.parent == nil:
+		m.handing = false
+	default:
+		m.closeTry(outermost.parent.path, code)
+	}
+	m.shut(outermost, manner(code))
+}
+
 func (m *model) stop(path, why string) {
 	switch t := m.tasks[path]; {
 	case t == nil:
-	case t.status == core.TaskRunning && (t.stopping == "" || t.stopping == "drain"):
+	case t.status == core.TaskRunning && (t.stopping == "" || t.stopping == draining && why != draining):
 		t.stopping = why
 	case t.status == core.TaskWaiting:
 		t.reset()
@@ -507,7 +561,16 @@ func (m *model) step(now int64, events []core.Event) {
 				m.end(e, t)
 				ended = append(ended, e.Path)
 			}
+		case core.HandedOver:
+			if m.asked && m.status == core.Running {
+				m.ready = true
+			}
+		case core.HandoffRefused:
+			if m.asked && m.status == core.Running {
+				m.handing, m.asked, m.ready = false, false, false
+			}
 		case core.RunResumed:
+			m.asked, m.ready = false, false
 			for _, path := range slices.Sorted(maps.Keys(m.tasks)) {
 				if t := m.tasks[path]; t.status == core.TaskRunning {
 					m.end(core.Event{Kind: core.TaskLost}, t)
@@ -522,9 +585,10 @@ func (m *model) step(now int64, events []core.Event) {
 			if !m.cancelling {
 				m.cancelling, m.deadline = true, m.now+10_000
 			}
-			m.status = core.Running
+			m.status, m.asked, m.ready = core.Running, false, false
 		case core.PauseAsked:
-			if !m.cancelling {
+			if !m.cancelling && m.status != core.Paused {
+				m.asked, m.ready = false, false
 				m.status = core.Paused
 			}
 		case core.Unpaused:
@@ -559,6 +623,11 @@ func (m *model) step(now int64, events []core.Event) {
 	if m.cancelling && !m.closed {
 		m.closed = true
 		m.shut(plan, "shut")
+	}
+	for path, t := range m.tasks {
+		if m.cancelling && t.status == core.TaskRunning && t.stopping == draining {
+			m.stop(path, "shut")
+		}
 	}
 	if m.forced() {
 		for path := range m.tasks {
@@ -648,6 +717,10 @@ func (m *model) raiseOld(plan *inst) (moved bool) {
 		t, l, st := m.tasks[n.path], m.loops[n.path], m.tries[n.path]
 		switch {
 		case !n.active || m.settled(n):
+		case n.kind == cairn.KindContinueAsNew:
+			m.begunHandoffs[n.path] = true
+			m.raise(n, core.HandingOn)
+			return true
 		case n.kind == cairn.KindTask && t != nil && t.status == core.TaskGaveUp && m.free(n, plan):
 			m.raise(n, t.code)
 			return true
@@ -690,7 +763,7 @@ func (m *model) advance(n *inst) {
 	if n.kind == cairn.KindLoop {
 		l := m.loops[n.path]
 		if l == nil {
-			l = &core.Loop{}
+			l = &core.Loop{Iteration: m.first[n.path]}
 			m.loops[n.path] = l
 		}
 		switch {
@@ -698,6 +771,8 @@ func (m *model) advance(n *inst) {
 			l.Done = true
 		case l.Iteration+1 < n.t.max && m.skipsRest(n):
 			l.Exhausted, l.Done = true, true
+		case l.Iteration+1 < n.t.max && n.t.every > 0 && l.Iteration+1-m.first[n.path] >= n.t.every:
+			m.raise(n, core.HandingOn)
 		case l.Iteration+1 < n.t.max:
 			l.Iteration++
 		default:
@@ -713,15 +788,20 @@ func (m *model) advance(n *inst) {
 		st = &modelTry{}
 		m.tries[n.path] = st
 	}
+	broken := st.phase == core.PhaseFinally && st.closing
 	switch {
-	case st.phase == core.PhaseBody && st.closing && n.t.catch != nil && n.t.only.Has(st.pending) && m.nothingClosed(n):
+	case st.phase == core.PhaseBody && st.closing && n.t.catch != nil && st.pending != core.HandingOn && n.t.only.Has(st.pending) && m.nothingClosed(n):
 		*st = modelTry{phase: core.PhaseCatch, caught: true}
 	case st.phase != core.PhaseFinally && n.t.finally != nil:
 		st.phase, st.closing = core.PhaseFinally, false
 	default:
 		st.phase, st.closing = core.PhaseDone, false
-		if st.pending != "" && m.nothingClosed(n) {
+		switch {
+		case st.pending == "":
+		case m.nothingClosed(n):
 			m.raise(n, st.pending)
+		case broken:
+			m.replace(n, st.pending)
 		}
 	}
 }
@@ -883,7 +963,14 @@ func (m *model) finish() {
 	plan := m.render()
 	switch {
 	case m.running() > 0 || m.busy(plan) && !m.forced():
-	case m.closed && m.failing:
+	case m.closed && m.handing && !m.cancelling:
+		if m.status == core.Running {
+			if m.asked && m.ready {
+				m.status = core.Continued
+			}
+			m.asked = true
+		}
+	case m.closed && m.failing && !m.handing:
 		m.status = core.Failed
 	case m.closed:
 		m.status = core.CancelledRun

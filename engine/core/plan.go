@@ -37,9 +37,11 @@ type node struct {
 	try  *cairn.TrySpec
 	// aspects is a budget's; held are the tasks below it that wait for room.
 	aspects *cairn.AspectsSpec
+	held    ready
 	// memory is what a part's tasks have, unless something in the part says otherwise; nil is none.
 	memory *cairn.MemorySpec
-	held   ready
+	// handoff is what a continue-as-new hands over.
+	handoff *cairn.HandoffSpec
 
 	// structure and policy are what the node adds to the plan's digests.
 	structure, policy digest
@@ -118,7 +120,11 @@ func (n *node) digests() {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	case cairn.KindLoop:
-		if raw, err := json.Marshal([]any{n.loop.Max, n.loop.OnMax}); err == nil {
+		policy := []any{n.loop.Max, n.loop.OnMax}
+		if n.loop.HandoffEvery != 0 {
+			policy = append(policy, n.loop.HandoffEvery)
+		}
+		if raw, err := json.Marshal(policy); err == nil {
 			n.policy = digestOf(n.path, string(raw))
 		}
 	case cairn.KindTry:

@@ -51,6 +51,8 @@ type driver struct {
 	ended    map[string]bool
 	accepted map[string]bool
 	deadline int64 // of a cancel
+	asked    *core.Event
+	passed   int // how often the chain has handed over
 }
 
 func newDriver(t *rapid.T, tree *tree) *driver {
@@ -71,7 +73,21 @@ func (d *driver) fatalf(format string, args ...any) {
 }
 
 func (d *driver) drive() {
-	d.step(core.Event{Kind: core.RunStarted, Path: "run", Name: "random", Payload: json.RawMessage(`""`), Limit: d.limit, Grace: 10_000})
+	d.driveFrom(core.Event{Kind: core.RunStarted, Path: "run", Name: "random", Payload: json.RawMessage(`""`), Limit: d.limit, Grace: 10_000})
+	for next := d; next.m.State().Status == core.Continued && next.passed < 2; {
+		before := next
+		next = newDriver(d.t, d.tree)
+		next.passed, next.limit, next.wall = before.passed+1, d.limit, max(before.wall, before.m.State().Time)
+		if d.model != nil {
+			next.model = newModel(d.tree, d.limit)
+			next.model.inherit(before.asked)
+		}
+		next.driveFrom(*before.asked)
+	}
+}
+
+func (d *driver) driveFrom(first core.Event) {
+	d.step(first)
 	for range rapid.IntRange(0, 25).Draw(d.t, "steps") {
 		d.random()
 	}
@@ -121,10 +137,28 @@ func (d *driver) event() []core.Event {
 		return []core.Event{{Kind: core.CancelAsked, Name: "enough"}}
 	case what == 18:
 		d.kill()
+	case what == 19 && d.asked != nil:
+		return []core.Event{d.answer(rapid.IntRange(0, 3).Draw(d.t, "answer"))}
 	case what == 19:
 		d.world.broken = true
 	}
 	return nil
+}
+
+// refused is why some successors can't go on; the run is blocked by it.
+const refused cairn.Code = "REFUSED"
+
+// answer tells of the successor that was asked for.
+func (d *driver) answer(how int) core.Event {
+	switch how {
+	case 0:
+		return core.Event{Kind: core.HandoffRefused, Failure: &cairn.Failure{Code: cairn.TooManyGenerations, Permanent: true}}
+	case 1:
+		if d.model == nil {
+			return core.Event{Kind: core.HandoffRefused, Failure: &cairn.Failure{Code: refused}}
+		}
+	}
+	return core.Event{Kind: core.HandedOver, Name: d.asked.Path}
 }
 
 func (d *driver) outcome(st core.Start) core.Event {
@@ -270,6 +304,10 @@ func (d *driver) take(s core.Step, events []core.Event) {
 			d.timers[c.Path] = c.At
 		case core.ClearTimer:
 			delete(d.timers, c.Path)
+		case core.ContinueAsNew:
+			if d.asked = c.Successor; len(d.running) > 0 {
+				d.fatalf("it hands over while something runs")
+			}
 		case core.CancelTask:
 			if !slices.ContainsFunc(d.running, func(st core.Start) bool { return st.Path == c.Path }) {
 				d.fatalf("%s is cancelled and does not run", c.Path)
@@ -338,7 +376,7 @@ func (d *driver) check(s core.Step) {
 		}
 		d.world.broken = broken
 	}
-	if state.Status == core.Blocked && !d.world.broken {
+	if state.Status == core.Blocked && !d.world.broken && state.Block.Code != refused {
 		d.fatalf("the run is blocked: %v\n%s", state.Block, state.Block.Stack)
 	}
 	if d.limit > 0 && len(d.running) > d.limit {
@@ -369,6 +407,8 @@ func (d *driver) settle() {
 			d.wall = max(d.wall, d.timers[path])
 			delete(d.timers, path)
 			events = append(events, core.Event{Kind: core.TimerFired, Path: path})
+		case d.m.State().Successor != nil:
+			events = append(events, d.answer(2))
 		default:
 			d.fatalf("the run waits for nothing and has not ended: %s", d.json(d.m.State()))
 		}

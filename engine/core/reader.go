@@ -173,7 +173,7 @@ func (r *reader) Loop(id string) cairn.LoopStatus {
 	if l := r.m.state.Loops[path]; l != nil {
 		return cairn.LoopStatus{Iteration: l.Iteration, Done: l.Done, Exhausted: l.Exhausted}
 	}
-	return cairn.LoopStatus{}
+	return cairn.LoopStatus{Iteration: r.m.state.iteration(path)}
 }
 
 // Patched answers from the state, or decides: true where this is the first render of the scope, false where an earlier
@@ -194,6 +194,27 @@ func (r *reader) Patched(id string) bool {
 	r.m.decide(Decision{Kind: Patched, Path: scope, Reason: id, Yes: answer})
 	return answer
 }
+
+// Carried reads the run's envelope, which never changes: the read wakes nobody. Types are compared as Convert does.
+func (r *reader) Carried(t reflect.Type) (json.RawMessage, bool, error) {
+	r.alive()
+	env := r.m.state.Envelope
+	if env == nil || env.State == nil {
+		return nil, false, nil
+	}
+	hash, err := r.m.schema(t)
+	if err != nil {
+		return nil, false, err
+	}
+	if hash != env.Schema && r.m.state.Adopted == 0 {
+		return nil, false, &cairn.Error{Code: cairn.StateType,
+			Message: fmt.Sprintf("the state was handed over with schema %s and is read as %s, schema %s", env.Schema, t, hash),
+			Next:    "read it as the type that ContinueAsNew was given"}
+	}
+	return env.State, true, nil
+}
+
+func (r *reader) Generation() int { r.alive(); return r.m.state.Generation() }
 
 func (r *reader) Now() time.Time {
 	r.use(read{kind: readTime})

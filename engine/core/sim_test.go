@@ -85,6 +85,8 @@ type sim struct {
 	last     core.Step
 	commands []core.Command
 	starts   map[string]int
+	// asked is the successor that the run asks for.
+	asked *core.Event
 }
 
 var begin = core.Event{Kind: core.RunStarted, Path: "run", Name: "sim", Payload: json.RawMessage(`""`), Grace: 10_000}
@@ -144,6 +146,8 @@ func (s *sim) stepped(admit bool, events ...core.Event) {
 			s.timers[c.Path] = c.At
 		case core.ClearTimer:
 			delete(s.timers, c.Path)
+		case core.ContinueAsNew:
+			s.asked = c.Successor
 		}
 	}
 	s.check()
@@ -359,6 +363,9 @@ func (s *sim) check() {
 		}
 	}
 	want, _ := json.Marshal(s.m.State())
+	if got, want := fmt.Sprintf("%+v", s.fold.Ended()), fmt.Sprintf("%+v", s.m.State().Ended()); s.last.Frame != nil && got != want {
+		s.t.Fatalf("the frames say that these attempts ended: %s, the step said: %s", got, want)
+	}
 	got, _ := json.Marshal(s.fold)
 	if string(want) != string(got) {
 		s.t.Fatalf("the fold of the frames is not the state:\nfold  %s\nstate %s", got, want)

@@ -71,14 +71,24 @@ type State struct {
 	Reopened int `json:"reopened,omitempty"`
 	// Adopted is the frame that last accepted changed code: outputs up to it may have another schema than today's keys.
 	Adopted int64 `json:"adopted,omitempty"`
+	// Envelope is what the run before has handed over, nil in the first of a chain.
+	Envelope *Envelope `json:"envelope,omitempty"`
+	// Handoffs holds what was decided to be handed over, by the address of the node or the path of the loop. The one that
+	// Failure names is on its way.
+	Handoffs map[string]*Handoff `json:"handoffs,omitempty"`
+	// Successor is the run that was asked to go on, or does.
+	Successor *Successor `json:"successor,omitempty"`
+	// Long: HistoryLong was taken.
+	Long bool `json:"long,omitempty"`
 
 	// What follows is derived from the above while folding.
 
 	running map[string]*Task
 	waiting map[string]*Task
 	values  map[valueKey][]entry
-	// before is the time of the frame before the open one.
+	// before is the time of the frame before the open one; over are the attempts that have ended in this one.
 	before int64
+	over   []Attempt
 }
 
 // Task is what is known of a task that was ever started or skipped.
@@ -118,6 +128,8 @@ type Task struct {
 	HalfFull bool `json:"halfFull,omitempty"`
 	// Cached outputs were taken from a cache.
 	Cached bool `json:"cached,omitempty"`
+	// Kept outputs are those of the run before.
+	Kept bool `json:"kept,omitempty"`
 	// Tolerated failures are an optional task's: they go no further.
 	Tolerated bool   `json:"tolerated,omitempty"`
 	Reason    string `json:"reason,omitempty"`
@@ -193,7 +205,7 @@ type entry struct {
 func NewState() *State {
 	s := &State{
 		Tasks: map[string]*Task{}, Loops: map[string]*Loop{}, Tries: map[string]*Try{}, Ledgers: map[string]*Ledger{},
-		Unpriced: map[string]bool{}, Patches: map[string]bool{},
+		Unpriced: map[string]bool{}, Patches: map[string]bool{}, Handoffs: map[string]*Handoff{},
 	}
 	s.derive()
 	return s
@@ -270,7 +282,11 @@ func (s *State) Fold(f *Frame, hash string) error {
 }
 
 // open begins frame n: what is applied from now on belongs to it.
-func (s *State) open(n, time int64) { s.Frame, s.before, s.Time = n, s.Time, max(time, s.Time) }
+func (s *State) open(n, time int64) {
+	s.Frame, s.before, s.Time = n, s.Time, max(time, s.Time)
+	clear(s.over)
+	s.over = s.over[:0]
+}
 
 // close ends the frame.
 func (s *State) close(f *Frame, hash string) {
@@ -311,7 +327,7 @@ func (s *State) task(path string) *Task {
 func (s *State) loop(path string) *Loop {
 	l := s.Loops[path]
 	if l == nil {
-		l = &Loop{}
+		l = &Loop{Iteration: s.firstIteration(path)}
 		s.Loops[path] = l
 	}
 	return l

@@ -27,6 +27,7 @@ type tree struct {
 	max   int
 	onMax cairn.OnMax
 	until *cond
+	every int
 	// of branches and plain ifs
 	cond *cond
 	// of tries
@@ -105,6 +106,8 @@ func (t *tree) node(v *cairn.View, w *world) cairn.Node {
 			n.input = func(v *cairn.View) string { return fmt.Sprint("<", v.Scope(), v.Now().UnixMilli(), ">") }
 		}
 		return n
+	case cairn.KindContinueAsNew:
+		return handsOn{id: t.id, state: len(t.id), keep: t.after}
 	case cairn.KindSequence:
 		return cairn.Sequence{Children: kids}
 	case cairn.KindAspects:
@@ -125,7 +128,7 @@ func (t *tree) node(v *cairn.View, w *world) cairn.Node {
 	case cairn.KindScope:
 		return cairn.Scope{ID: t.id, Body: inside(t.kids[0])}
 	case cairn.KindLoop:
-		l := cairn.Loop{ID: t.id, Max: t.max, OnMax: t.onMax, Body: inside(t.kids[0])}
+		l := cairn.Loop{ID: t.id, Max: t.max, OnMax: t.onMax, HandoffEvery: t.every, Body: inside(t.kids[0])}
 		if t.until != nil {
 			l.Until = t.until.ask
 		}
@@ -178,7 +181,7 @@ func (t *tree) write(b *strings.Builder, depth int, role string) {
 	if t.kind == cairn.KindAspects {
 		fmt.Fprintf(b, " %+v", t.budget)
 	}
-	fmt.Fprintf(b, " max=%d %s only=%v bomb=%t", t.max, t.onMax, t.only, t.bomb)
+	fmt.Fprintf(b, " max=%d %s every=%d only=%v bomb=%t", t.max, t.onMax, t.every, t.only, t.bomb)
 	for _, kid := range t.kids {
 		kid.write(b, depth+1, "")
 	}
@@ -193,6 +196,8 @@ type gen struct {
 	bombs bool
 	// triggers are tasks that end at any time and change what has been rendered long ago.
 	triggers []string
+	// cleanup: what grows stands in a Finally, where no handoff may.
+	cleanup bool
 }
 
 // sight is what a node under construction can read and wait for.
@@ -287,6 +292,9 @@ func (g *gen) node(s *sight, depth int) *tree {
 	if depth > 0 && len(g.triggers) > 0 {
 		kinds = append(kinds, "grows", "grows", "grows")
 	}
+	if !g.cleanup && g.flip("handoff", 8) {
+		kinds = []cairn.Kind{cairn.KindContinueAsNew}
+	}
 	t := &tree{kind: rapid.SampledFrom(kinds).Draw(g.t, "kind")}
 	switch t.kind {
 	case "grows":
@@ -309,6 +317,11 @@ func (g *gen) node(s *sight, depth int) *tree {
 			t.after = append(t.after, rapid.SampledFrom(s.targets).Draw(g.t, "target"))
 		}
 		s.keys, s.deep, s.targets = append(s.keys, t.id), append(s.deep, t.id), append(s.targets, t.id)
+	case cairn.KindContinueAsNew:
+		t.id = g.id("h")
+		if len(g.triggers) > 0 && g.flip("keep", 2) {
+			t.after = g.triggers // stands for what it keeps: tasks of the root, which no loop has
+		}
 	case cairn.KindSequence:
 		return g.group(s, depth-1)
 	case cairn.KindAspects:
@@ -323,6 +336,9 @@ func (g *gen) node(s *sight, depth int) *tree {
 		t.id, t.bomb = g.id("l"), g.bombs && g.flip("bomb", 2)
 		t.max = rapid.IntRange(1, 3).Draw(g.t, "max")
 		t.onMax = rapid.SampledFrom([]cairn.OnMax{cairn.Fail, cairn.ReturnLast, cairn.ReturnLast}).Draw(g.t, "onMax")
+		if !g.cleanup && g.flip("every", 4) {
+			t.every = rapid.IntRange(1, 2).Draw(g.t, "iterations")
+		}
 		in := s.below()
 		t.kids = []*tree{g.group(in, depth-1)}
 		if g.flip("until", 2) {
@@ -338,7 +354,10 @@ func (g *gen) node(s *sight, depth int) *tree {
 			t.catch = g.group(s.aside(), depth-1)
 		}
 		if g.flip("finally", 2) {
+			around := g.cleanup
+			g.cleanup = true
 			t.finally = g.group(s.aside(), depth-1)
+			g.cleanup = around
 		}
 	case cairn.KindBranch:
 		t.cond = g.cond(s)

@@ -32,6 +32,8 @@ func (m *Machine) activate(n *node) {
 	switch n.kind {
 	case cairn.KindTask:
 		m.offer(n)
+	case cairn.KindContinueAsNew:
+		m.memo.failed = append(m.memo.failed, n)
 	case cairn.KindSequence, cairn.KindAspects:
 		m.proceed(n)
 	case cairn.KindBranch, cairn.KindScope:

@@ -62,6 +62,9 @@ func (m *Machine) whyClosed(n, part *node) string {
 		if c := m.state.Cancelling; c != nil && m.state.Failure == nil {
 			return fmt.Sprintf("%s does not start: the run was asked to cancel.", n.path)
 		}
+		if m.state.handed(m.state.Failure) {
+			return fmt.Sprintf("%s does not start: the run is handing over to a successor.", n.path)
+		}
 		return fmt.Sprintf("%s does not start: the run is failing because of %s.", n.path, cause(m.state.Failure))
 	}
 	try := part.parent

@@ -48,6 +48,10 @@ func (m *Machine) whyComposite(n *node) (text string, over bool) {
 		return m.whyLoop(n)
 	case n.kind == cairn.KindTry:
 		return m.whyTry(n)
+	case n.kind == cairn.KindContinueAsNew && m.state.Handoffs[n.path] != nil:
+		return m.whyHandoff(n), true
+	case n.kind == cairn.KindAspects:
+		return m.whyBudget(n), true
 	case n.kind == cairn.KindScope && n.settled:
 		return fmt.Sprintf("All in scope %s has ended.", n.path), true
 	}
@@ -64,6 +68,9 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskFinished:
+		if t.Kept {
+			return fmt.Sprintf("%s has finished: its value was kept from the run before, %s.", path, m.state.Envelope.Parent), true
+		}
 		return fmt.Sprintf("%s has finished: its value is that of attempt %d, committed in frame %d.", path, t.Attempt, t.Frame), true
 	case TaskGaveUp:
 		text = fmt.Sprintf("%s has failed for good in frame %d, with attempt %d: %s.", path, t.Frame, t.Attempt, cause(t.Failure))
@@ -72,7 +79,7 @@ func (m *Machine) whyTask(path string, t *Task) (text string, told bool) {
 		}
 		return text, true
 	case TaskSkipped:
-		if t.Reason != skipIf {
+		if t.Reason != BySkipIf {
 			return fmt.Sprintf("%s was skipped in frame %d: %s.", path, t.Frame, t.Reason), true
 		}
 		return fmt.Sprintf("%s was skipped in frame %d: its %s said so.", path, t.Frame, t.Reason), true
@@ -123,6 +130,9 @@ func (m *Machine) whyRun(path string) string {
 		if m.memo != nil && m.memo.nodes[path] == nil {
 			return ""
 		}
+		if s.Status == Continued && s.Successor != nil {
+			return fmt.Sprintf("%s did not get its turn: %s goes on in this run's place.", path, s.Successor.ID)
+		}
 		return fmt.Sprintf("%s did not get its turn: the run is %s%s.", path, s.Status, because(s.Failure))
 	}
 	return ""
@@ -160,10 +170,7 @@ func (m *Machine) whyMissing(path string) string {
 		if !ok || m.memo.nodes[loop] == nil {
 			continue
 		}
-		at := 0
-		if l := m.state.Loops[loop]; l != nil {
-			at = l.Iteration
-		}
+		at := m.state.iteration(loop)
 		if i != at {
 			return fmt.Sprintf("%s is not mounted: loop %s is in iteration %d.", path, loop, at)
 		}
@@ -172,18 +179,19 @@ func (m *Machine) whyMissing(path string) string {
 		}
 	}
 	text := fmt.Sprintf("Nothing is mounted at %s, as of frame %d.", path, m.state.Frame)
-	if near := m.near(path); len(near) > 0 {
+	if near := Near(path, slices.Collect(maps.Keys(m.memo.nodes))); len(near) > 0 {
 		text += " Did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return text
 }
 
-// near are mounted paths that may have been meant: of the same name, else spelt much alike.
-func (m *Machine) near(path string) (paths []string) {
+// Near are those of some paths that may have been meant by one that is none of them, up to three: of the same name, else
+// spelt much alike.
+func Near(path string, of []string) (paths []string) {
 	const most = 3
 	_, name := placeOf(path)
 	best := len(path)/3 + 1
-	for _, p := range slices.SortedFunc(maps.Keys(m.memo.nodes), comparePaths) {
+	for _, p := range slices.SortedFunc(slices.Values(of), comparePaths) {
 		_, other := placeOf(p)
 		d := distance(path, p)
 		switch {
@@ -222,6 +230,20 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
+// whyHandoff tells of a continue-as-new that has decided to hand over.
+func (m *Machine) whyHandoff(n *node) string {
+	s := m.state
+	switch {
+	case s.Status == Continued && s.Successor != nil:
+		return fmt.Sprintf("%s has handed over to %s.", n.path, s.Successor.ID)
+	case s.Status.Terminal():
+		return fmt.Sprintf("%s was to hand over, and the run is %s%s.", n.path, s.Status, because(s.Failure))
+	case s.Successor != nil:
+		return fmt.Sprintf("%s hands over to %s, which is being made.", n.path, s.Successor.ID)
+	}
+	return fmt.Sprintf("%s hands over once all that runs has ended, and every Finally around it is done.", n.path)
+}
+
 func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	l := m.state.Loops[n.path]
 	switch {
@@ -234,11 +256,29 @@ func (m *Machine) whyLoop(n *node) (text string, over bool) {
 	case !n.active:
 		return "", false
 	}
-	i := 0
-	if l != nil {
-		i = l.Iteration
-	}
+	i := m.state.iteration(n.path)
 	return fmt.Sprintf("Loop %s is in iteration %d, which waits for %s.", n.path, i, m.unfinished(n)), false
+}
+
+// whyBudget tells of what a budget has left, and what a limit that is reached does.
+func (m *Machine) whyBudget(n *node) string {
+	var out []string
+	spent := m.spent(n)
+	for _, measure := range cairn.Measures {
+		b := n.aspects.Of(measure)
+		if b.Max <= 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %s spent of %s", measure, measure.Format(spent.Of(measure)), measure.Format(b.Max))
+		if spent.Of(measure) >= b.Max {
+			text += fmt.Sprintf(", which is reached (%s)", ModeName(b.OnExceeded))
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		out = append(out, limitsText(n.aspects))
+	}
+	return fmt.Sprintf("Budget %s: %s.", n.path, strings.Join(out, "; "))
 }
 
 func (m *Machine) whyTry(n *node) (text string, over bool) {

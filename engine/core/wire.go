@@ -21,7 +21,7 @@ func (m *Machine) wire(n *node) {
 	switch n.kind {
 	case cairn.KindTask:
 		if t := m.state.Tasks[n.path]; t != nil {
-			n.begun = true
+			n.begun = !t.Kept // what was done in another run does not bring its surroundings' turn forward
 			if t.Status == TaskRunning {
 				n.busy = 1
 			}
@@ -30,6 +30,8 @@ func (m *Machine) wire(n *node) {
 		n.begun = n.begun || m.state.Loops[n.path] != nil
 	case cairn.KindTry:
 		n.begun = n.begun || m.state.Tries[n.path] != nil
+	case cairn.KindContinueAsNew:
+		n.begun = m.state.Handoffs[n.path] != nil
 	}
 	n.settled = n.untaken || m.done(n)
 }
@@ -45,6 +47,8 @@ func (m *Machine) done(n *node) bool {
 	case cairn.KindTry:
 		t := m.state.Tries[n.path]
 		return t != nil && t.Phase == PhaseDone && t.Pending == nil
+	case cairn.KindContinueAsNew:
+		return false // what comes after it is the successor's
 	}
 	return n.left == 0
 }

@@ -138,8 +138,8 @@ func (c *Checker) Final(ctx context.Context, ev *Evidence) []error {
 	report, err := engine.Replay(c.Def, bytes.NewReader(ev.Export))
 	if err != nil {
 		bad.add("I9", "the export does not replay: %v", err)
-	} else if report.Divergence != nil || report.Frames != ev.Info.Head {
-		bad.add("I9", "the export replays up to frame %d of %d: %v", report.Frames, ev.Info.Head, report.Divergence)
+	} else if report.Divergence != nil || report.Frames != max(ev.Exported, ev.Info.Head) {
+		bad.add("I9", "the export replays up to frame %d of %d: %v", report.Frames, max(ev.Exported, ev.Info.Head), report.Divergence)
 	}
 	return bad
 }

@@ -49,7 +49,7 @@ type history struct {
 
 func readHistory(ev *Evidence, bad *complaints) *history {
 	h := &history{started: map[try]int64{}, last: map[string]int{}, running: map[string]int{}, accepted: map[string]result{},
-		failed: map[string]int64{}, waits: map[string]int64{}, fired: map[string]int64{}, bad: bad}
+		failed: map[string]int64{}, waits: map[string]int64{}, fired: map[string]int64{}, inbox: ev.Taken, bad: bad}
 	prev := ""
 	for i, body := range ev.Frames {
 		f, err := core.Decode(body)

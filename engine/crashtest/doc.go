@@ -8,6 +8,7 @@
 //
 //	go test ./engine/crashtest                                  # 200 kills
 //	go test ./engine/crashtest -run Kill -kills 20000 -seed 7   # a long night
+//	go test ./engine/crashtest -run Handoff                     # at every transaction of a chain of runs
 //	CAIRN_KILL_ROUNDS=500 go test ./engine/crashtest -run Kill
 //
 // # The side-effect log
@@ -16,6 +17,12 @@
 // processes. A line is in the file before what it announces goes on: a body's "start" comes before its work, a
 // frame's acknowledgement before the commands that the frame releases. That order is what most of the rules about
 // repeating, losing and overtaking are about.
+//
+// # Chains
+//
+// A run that was continued and its successors are checked one by one and together (Checker.Chain): each continued run has
+// exactly one successor, which began with what was decided to be handed over, and the inbox items that were sent to the
+// first run are taken by the chain in order, each once.
 //
 // # What it does not prove
 //

@@ -39,8 +39,12 @@ type Evidence struct {
 	// Piped is the number of the last frame that was acknowledged to the parent, Begun that Start or Resume was.
 	Piped int64
 	Begun bool
-	// Export is the run as Export writes it, for Final.
-	Export []byte
+	// Export is the run as Export writes it, with its successors, for Final; Exported is how many frames are in it.
+	Export   []byte
+	Exported int64
+	// Heirs are the runs that have this one as the one before. Taken is the last inbox item that the runs before have taken.
+	Heirs []string
+	Taken int64
 }
 
 // Open opens the file for the store and for SQL. Its clock may be ahead of time.
@@ -88,8 +92,17 @@ func Gather(ctx context.Context, p Place, run string, final bool) (ev *Evidence,
 	if ev.Entries, err = store.Entries(ctx, run, ""); err != nil {
 		return nil, err
 	}
-	if !final {
-		return ev, nil
+	if ev.Heirs, err = heirs(ctx, store, run); err != nil || !final {
+		return ev, err
+	}
+	for info := ev.Info; ; {
+		ev.Exported += info.Head
+		if info.Successor == "" {
+			break
+		}
+		if info, err = store.Run(ctx, info.Successor); err != nil {
+			return nil, err
+		}
 	}
 	files, err := artifact.Open(p.Artifacts)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/handoff"
 	"github.com/cairnrun/cairn/task"
 )
 
@@ -19,6 +20,8 @@ import (
 const (
 	// Everything uses all that a crash could break.
 	Everything = "everything"
+	// Relayed is a chain of runs, each of which hands over to the next.
+	Relayed = "relayed"
 	// Gated has a task that works until it is let go, for deaths at a known place.
 	Gated = "gated"
 )
@@ -57,6 +60,7 @@ const (
 	final     cairn.Key[string] = "final"
 	gate      cairn.Key[string] = "gate"
 	after     cairn.Key[string] = "after"
+	leg       cairn.Key[string] = "leg"
 )
 
 // Effects says how many effects a finished task has emitted.
@@ -65,7 +69,7 @@ func Effects(path string) int {
 	switch key {
 	case string(report):
 		return 3
-	case string(sweep), string(after):
+	case string(sweep), string(after), string(leg):
 		return 1
 	}
 	return 0
@@ -84,7 +88,7 @@ type World struct {
 
 // Workflows are what a worker runs.
 func (w *World) Workflows() []cairn.Definer {
-	return []cairn.Definer{w.everything(), w.gated()}
+	return []cairn.Definer{w.everything(), w.gated(), w.relayed()}
 }
 
 // Definition is one of the workflows.
@@ -273,6 +277,35 @@ func (w *World) step(ctx context.Context, name string, value int) (int, error) {
 	line.Kind, line.Value = StepDone, string(raw)
 	w.Log.Add(line)
 	return out.Value, err
+}
+
+// Legs is how many runs the chain of Relayed has.
+const Legs = 3
+
+// baton is what a run of Relayed hands to the next.
+type baton struct {
+	Leg int `json:"leg"`
+}
+
+// relayed works in each run, beside something that has to be waited for, and cleans up before it hands over.
+func (w *World) relayed() cairn.Definer {
+	return cairn.Workflow[string, string]{Name: Relayed, Result: final, Render: func(v *cairn.View, _ string) cairn.Node {
+		at := handoff.Carried(v, baton{Leg: 1}).Leg
+		work := task.Task[string]{ID: leg, Retry: soon, Do: plain(w, func(ctx context.Context) (string, error) {
+			return fmt.Sprint("leg ", at), task.Emit(ctx, "note", at)
+		})}
+		tidy := func(*cairn.View) cairn.Node {
+			return task.Task[string]{ID: tidy, Retry: soon, Do: plain(w, func(context.Context) (string, error) { return "tidy", nil })}
+		}
+		if at == Legs {
+			return cairn.Try{Finally: tidy, Body: cairn.Nodes{work, task.Task[string]{ID: final, Retry: soon,
+				Do: plain(w, func(context.Context) (string, error) { return fmt.Sprint("after ", at), nil })}}}
+		}
+		return cairn.Try{Finally: tidy, Body: cairn.Parallel{Children: cairn.Nodes{
+			task.Task[string]{ID: bystander, Retry: soon, Do: plain(w, func(ctx context.Context) (string, error) { return "done", w.work(ctx) })},
+			cairn.Nodes{work, handoff.ContinueAsNew{State: baton{Leg: at + 1}}},
+		}}}
+	}}
 }
 
 func (w *World) gated() cairn.Definer {

@@ -112,10 +112,10 @@ type Result struct {
 	engine.Outcome
 	// Took is virtual time.
 	Took time.Duration
-	// State is where the run stands, Lines its last plan.
+	// State is where the run stands, Lines its last plan; of a run that has handed over, those of its last successor.
 	State *core.State
 	Lines core.Lines
-	// Export is the run as JSON lines.
+	// Export is the run as JSON lines, from the first of its chain.
 	Export []byte
 }
 
@@ -148,7 +148,7 @@ func Run[In, Out any](t *testing.T, wf cairn.Workflow[In, Out], in In, script Sc
 		result.Outcome, err = run.Wait(ctx)
 		must(t, err)
 		result.Took = time.Since(began)
-		result.State, result.Lines, err = engine.Load(ctx, store, "test")
+		result.State, result.Lines, err = engine.Load(ctx, store, result.Run)
 		must(t, err)
 		var out bytes.Buffer
 		must(t, engine.Export(ctx, store, files, "test", &out))

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,16 @@ func checkCommit(run string, c engine.Commit) error {
 	case c.TTL < 0:
 		return misuse(run, fmt.Sprintf("frame %d extends the lease by %s", c.N, c.TTL), "0 leaves it as it is")
 	}
+	if next := c.Successor; next != nil {
+		if c.Status != core.Continued || next.First.Successor != nil || next.First.Consumed != 0 || next.Run.ID == run {
+			return misuse(run, fmt.Sprintf("frame %d, of status %q, comes with a successor that it can't have", c.N, c.Status),
+				"end the run as continued, and give the successor an id and a plain first frame")
+		}
+		err := errors.Join(checkClaim(next.Run.ID, next.Claim), checkCommit(next.Run.ID, next.First), checkChain(next.Run.ID, []engine.Commit{next.First}))
+		if err != nil {
+			return err
+		}
+	}
 	for _, e := range c.Effects {
 		if e.ID == "" {
 			return misuse(run, fmt.Sprintf("an effect of kind %q in frame %d has no id", e.Effect.Kind, c.N), "give it its operation id")
@@ -44,7 +55,8 @@ func checkCommit(run string, c engine.Commit) error {
 	return nil
 }
 
-// Commit appends a frame and all that belongs to it, in one transaction: LEASE_LOST, FRAME_CONFLICT. Repeating the last
+// Commit appends a frame and all that belongs to it, its successor included, in one transaction: LEASE_LOST,
+// FRAME_CONFLICT, RUN_EXISTS for a successor whose id is taken. Repeating the last
 // commit is success, as long as nobody has claimed the run since.
 //
 // Most commits leave the status as it is, and take one statement that finds the row only if lease, frame before and
@@ -105,6 +117,13 @@ func (s *Store) commitSlowly(tx *dbfile.Tx, no int64, lease engine.Lease, c engi
 	if c.TTL > 0 {
 		until = now.Add(c.TTL).UnixMilli()
 	}
+	successor := ""
+	if c.Successor != nil {
+		successor = c.Successor.Run.ID
+		if err := s.succeed(tx, no, max(r.consumed, c.Consumed), c.Successor, now); err != nil {
+			return err
+		}
+	}
 	if c.Status.Terminal() {
 		until, owner = 0, engine.Owner{}
 		if _, err := tx.Exec("DELETE FROM inbox WHERE id > ? AND id <= ?", key(no, 0), key(no, perRun)); err != nil {
@@ -112,9 +131,9 @@ func (s *Store) commitSlowly(tx *dbfile.Tx, no int64, lease engine.Lease, c engi
 		}
 	}
 	_, err = tx.Exec(`UPDATE runs SET head = ?, hash = ?, updated = ?, consumed = max(consumed, ?), lease_until = ?, status = ?,
-		result = ?, failure = ?, owner = ?, host = ?, pid = ?, started = ? WHERE no = ?`,
+		result = ?, failure = ?, owner = ?, host = ?, pid = ?, started = ?, successor = ? WHERE no = ?`,
 		c.N, c.Hash, now.UnixMilli(), c.Consumed, until, string(c.Status),
-		[]byte(c.Result), failure, owner.Token, owner.Host, owner.PID, owner.Started, no)
+		[]byte(c.Result), failure, owner.Token, owner.Host, owner.PID, owner.Started, successor, no)
 	if err != nil {
 		return err
 	}

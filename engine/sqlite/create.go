@@ -17,28 +17,65 @@ func (s *Store) Create(ctx context.Context, run engine.NewRun, first engine.Comm
 	if err := errors.Join(checkClaim(run.ID, claim), checkCommit(run.ID, first)); err != nil {
 		return engine.Lease{}, err
 	}
+	if first.Successor != nil {
+		return engine.Lease{}, misuse(run.ID, "its first frame comes with a successor", "commit that with a later one")
+	}
 	if err := checkChain(run.ID, []engine.Commit{first}); err != nil {
 		return engine.Lease{}, err
 	}
 	var lease engine.Lease
 	var no int64
+	run.Successor = ""
 	err := s.change(ctx, run.ID, func(tx *dbfile.Tx) (err error) {
 		now := s.clock()
-		lease = leaseOf(run.ID, 1, claim, now)
-		until, owner := lease.Until, claim.Owner
-		if first.Status.Terminal() {
-			until, owner = time.UnixMilli(0), engine.Owner{}
-		}
-		if no, err = s.insertRun(tx, run, first, first.Consumed, 1, owner, until.UnixMilli()); err != nil {
-			return err
-		}
-		return s.appendFrame(tx, no, first, now)
+		no, lease, err = s.begin(tx, run, first, first.Consumed, claim, now)
+		return err
 	})
 	if err != nil {
 		return engine.Lease{}, err
 	}
 	s.numbers.put(run.ID, no)
 	return lease, nil
+}
+
+// begin adds a run with its first frame, under the first lease.
+func (s *Store) begin(tx *dbfile.Tx, run engine.NewRun, first engine.Commit, consumed int64, claim engine.Claim, now time.Time) (no int64, lease engine.Lease, err error) {
+	lease = leaseOf(run.ID, 1, claim, now)
+	until, owner := lease.Until, claim.Owner
+	if first.Status.Terminal() {
+		until, owner = time.UnixMilli(0), engine.Owner{}
+	}
+	if no, err = s.insertRun(tx, run, first, consumed, 1, owner, until.UnixMilli()); err != nil {
+		return 0, lease, err
+	}
+	return no, lease, s.appendFrame(tx, no, first, now)
+}
+
+// succeed adds the successor of run no, which has consumed so many items of its inbox, and moves to it what is unread and
+// what dedupe keys were seen: the inbox is the chain's.
+func (s *Store) succeed(tx *dbfile.Tx, no, consumed int64, next *engine.Successor, now time.Time) error {
+	run := next.Run
+	run.Successor = ""
+	heir, _, err := s.begin(tx, run, next.First, consumed, next.Claim, now)
+	if err != nil {
+		return err
+	}
+	for _, move := range []struct {
+		query string
+		args  []any
+	}{
+		{"DELETE FROM inbox WHERE id > ? AND id <= ?", []any{key(no, 0), key(no, consumed)}},
+		{"UPDATE inbox SET id = id + ? WHERE id > ? AND id <= ?", []any{key(heir, 0) - key(no, 0), key(no, 0), key(no, perRun)}},
+		{"UPDATE seen SET run = ? WHERE run = ?", []any{heir, no}},
+	} {
+		if _, err := tx.Exec(move.query, move.args...); err != nil {
+			return err
+		}
+	}
+	if next.First.Status.Terminal() {
+		_, err = tx.Exec("DELETE FROM inbox WHERE id > ? AND id <= ?", key(heir, 0), key(heir, perRun))
+	}
+	return err
 }
 
 // Import stores a whole run that no one holds, frames and journal included: RUN_EXISTS, or FRAME_CONFLICT if the frames
@@ -113,9 +150,11 @@ func (s *Store) insertRun(tx *dbfile.Tx, run engine.NewRun, last engine.Commit, 
 	}
 	var result sql.Result
 	result, err = tx.Exec(`INSERT INTO runs (id, workflow, version, status, created, updated, head, hash, consumed,
-		epoch, lease_until, owner, host, pid, started, result, failure) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+		epoch, lease_until, owner, host, pid, started, generation, parent, successor, result, failure)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 		run.ID, run.Workflow, run.Version, string(last.Status), created, now, last.N, last.Hash, consumed,
-		epoch, until, owner.Token, owner.Host, owner.PID, owner.Started, []byte(last.Result), failure)
+		epoch, until, owner.Token, owner.Host, owner.PID, owner.Started,
+		run.Generation, run.Parent, run.Successor, []byte(last.Result), failure)
 	if err != nil {
 		return 0, err
 	}

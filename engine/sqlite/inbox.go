@@ -12,7 +12,8 @@ import (
 )
 
 // Append adds an item: RUN_NOT_FOUND, RUN_ENDED. An item whose Dedupe the run has seen already is not added again; its
-// first number is returned, even once the run has ended: what was acknowledged stays so.
+// first number is returned, even once the run has ended: what was acknowledged stays so. What is for a run that was
+// continued goes to the last of its chain, which has the numbers and the keys of all before it.
 func (s *Store) Append(ctx context.Context, run string, item engine.Item) (int64, error) {
 	event, err := json.Marshal(item.Event)
 	if err != nil {
@@ -20,7 +21,7 @@ func (s *Store) Append(ctx context.Context, run string, item engine.Item) (int64
 	}
 	var seq int64
 	err = s.change(ctx, run, func(tx *dbfile.Tx) error {
-		r, err := findRun(&tx.ReadTx, run)
+		r, err := lastOf(&tx.ReadTx, run)
 		if err != nil {
 			return err
 		}
@@ -28,7 +29,7 @@ func (s *Store) Append(ctx context.Context, run string, item engine.Item) (int64
 			return err
 		}
 		if r.Status.Terminal() {
-			return ended(run, r.Status)
+			return ended(r.ID, r.Status)
 		}
 		last, err := lastItem(&tx.ReadTx, r)
 		if err != nil {
@@ -51,6 +52,23 @@ func (s *Store) Append(ctx context.Context, run string, item engine.Item) (int64
 		return 0, err
 	}
 	return seq, nil
+}
+
+// lastOf returns the run at the end of a run's chain: RUN_NOT_FOUND.
+func lastOf(tx *dbfile.ReadTx, run string) (*row, error) {
+	r, err := findRun(tx, run)
+	for met := map[string]bool{}; err == nil && r.Successor != ""; {
+		if met[r.ID] {
+			return nil, damaged(run, "its chain of successors leads back to itself", nil)
+		}
+		met[r.ID] = true
+		next, missing := findRun(tx, r.Successor)
+		if errors.Is(missing, engine.RunNotFound) {
+			return r, nil // imported without the rest of its chain
+		}
+		r, err = next, missing
+	}
+	return r, err
 }
 
 // firstSeen returns the number of the item that had the dedupe key first, 0 if none had.

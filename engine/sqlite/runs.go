@@ -28,21 +28,22 @@ type row struct {
 }
 
 const selectRuns = `SELECT no, id, workflow, version, status, created, updated, head, hash, consumed,
-	epoch, lease_until, owner, host, pid, started, result, failure FROM runs `
+	epoch, lease_until, owner, host, pid, started, generation, parent, successor, result, failure FROM runs `
 
 // scanRun reads a row of selectRuns. With an error the row has its number, and its id if that could be read.
 func scanRun(scan func(...any) error) (*row, error) {
-	var no, created, updated, head, consumed, epoch, until, pid integer
-	var id, workflow, version, status, hash, owner, host, started text
+	var no, created, updated, head, consumed, epoch, until, pid, generation integer
+	var id, workflow, version, status, hash, owner, host, started, parent, successor text
 	var result, failure nullable
 	err := scan(&no, &id, &workflow, &version, &status, &created, &updated, &head, &hash, &consumed,
-		&epoch, &until, &owner, &host, &pid, &started, &result, &failure)
+		&epoch, &until, &owner, &host, &pid, &started, &generation, &parent, &successor, &result, &failure)
 	r := &row{no: int64(no), consumed: int64(consumed), RunInfo: engine.RunInfo{
 		ID: string(id), Workflow: string(workflow), Version: string(version), Status: core.Status(status),
 		Head: int64(head), Hash: string(hash), Epoch: int64(epoch),
 		Owner:   engine.Owner{Token: string(owner), Host: string(host), PID: int(pid), Started: string(started)},
 		Created: moment(int64(created)), Updated: moment(int64(updated)),
-		Result: json.RawMessage(result),
+		Result:     json.RawMessage(result),
+		Generation: int(generation), Parent: string(parent), Successor: string(successor),
 	}}
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, err

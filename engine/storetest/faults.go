@@ -20,7 +20,7 @@ func testFaults(t *testing.T, place func(t testing.TB) Open) {
 			f := newFixture(t, place(t))
 			store := Faulty(f.Store, n, when, errFault)
 			f.ok(stubborn(f, store))
-			got := show(f.everything("r")) + show(f.everything("imported")) + show(f.due()) + show(f.cached("k", 0))
+			got := show(f.everything("r")) + show(f.everything("heir")) + show(f.everything("imported")) + show(f.due()) + show(f.cached("k", 0))
 			if want == "" {
 				want = got
 			}
@@ -62,9 +62,10 @@ func stubborn(f *fixture, s engine.Store) error {
 	}
 	var lease engine.Lease
 	frames := chain("r", 5)
+	succeeded(f, "heir", effects("e5"))(&frames[4])
 	effects("e2", "f2")(&frames[1])
 	consumed(1)(&frames[1])
-	frames[3].Status, frames[4].Status, frames[4].Result = core.Paused, core.Finished, []byte(`1`)
+	frames[3].Status = core.Paused
 	effects("e4")(&frames[3])
 	memo("k", `1`, 0)(&frames[2])
 
@@ -90,7 +91,12 @@ func stubborn(f *fixture, s engine.Store) error {
 		},
 		func() error { _, err := bodies(f.ctx, s, "r", 1); return err },
 		func() error { _, err := s.Entries(f.ctx, "r", ""); return err },
+		func() error { _, err := s.Append(f.ctx, "r", signal("b", "l")); return err },
 		func() error { return s.Commit(f.ctx, lease, frames[4]) },
+		func() error { _, err := s.Append(f.ctx, "r", signal("b", "l")); return err },
+		func() error {
+			return s.Commit(f.ctx, engine.Lease{Run: "heir", Epoch: 1, Owner: "me"}, frame("heir", 2, frames[4].Successor.First.Hash, consumed(2)))
+		},
 		func() error { _, err := s.Due(f.ctx, 0, 10); return err },
 		func() error { return s.Delivered(f.ctx, "e2") },
 		func() error {

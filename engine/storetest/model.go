@@ -163,6 +163,7 @@ func (m *model) Import(_ context.Context, n engine.NewRun, frames []engine.Commi
 	}
 	r, err := m.start(n, frames)
 	if err == nil {
+		r.Successor = n.Successor
 		r.entries = slices.Clone(entries)
 		r.base = r.read
 	}
@@ -171,7 +172,8 @@ func (m *model) Import(_ context.Context, n engine.NewRun, frames []engine.Commi
 
 // start adds a run with its frames, if they are a chain.
 func (m *model) start(n engine.NewRun, frames []engine.Commit) (*modelRun, error) {
-	r := &modelRun{RunInfo: engine.RunInfo{ID: n.ID, Workflow: n.Workflow, Version: n.Version, Created: n.Created}}
+	r := &modelRun{RunInfo: engine.RunInfo{ID: n.ID, Workflow: n.Workflow, Version: n.Version, Created: n.Created,
+		Generation: n.Generation, Parent: n.Parent}}
 	for _, c := range frames {
 		if err := m.follow(r, c); err != nil {
 			return nil, err
@@ -210,6 +212,11 @@ func (m *model) effects(r *modelRun, c engine.Commit) {
 func (m *model) Commit(_ context.Context, l engine.Lease, c engine.Commit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	next := c.Successor
+	if next != nil && (c.Status != core.Continued || next.Run.ID == l.Run || next.First.N != 1 || next.First.Consumed != 0 ||
+		next.First.Successor != nil || next.Claim.Owner.Token == "" || next.Claim.TTL <= 0) {
+		return no("MISUSE", l.Run)
+	}
 	if r, err := m.find(l.Run); err == nil && r.Epoch == l.Epoch && r.Head == c.N && r.Hash == c.Hash {
 		return nil
 	}
@@ -217,8 +224,18 @@ func (m *model) Commit(_ context.Context, l engine.Lease, c engine.Commit) error
 	if err != nil {
 		return err
 	}
+	if next != nil && c.N == r.Head+1 && c.Prev == r.Hash {
+		if _, err := m.find(next.Run.ID); err == nil {
+			return no(engine.RunExists, next.Run.ID)
+		}
+	}
 	if err := m.follow(r, c); err != nil {
 		return err
+	}
+	if next != nil {
+		if err := m.succeed(r, next); err != nil {
+			return err
+		}
 	}
 	m.effects(r, c)
 	m.memoize(c)
@@ -229,6 +246,40 @@ func (m *model) Commit(_ context.Context, l engine.Lease, c engine.Commit) error
 		r.Owner, r.Until = engine.Owner{}, time.Time{}
 	}
 	return nil
+}
+
+// succeed adds a run that has the inbox of another, as far as it got.
+func (m *model) succeed(r *modelRun, next *engine.Successor) error {
+	heir, err := m.start(next.Run, []engine.Commit{next.First})
+	if err != nil {
+		return err
+	}
+	r.Successor = heir.ID
+	heir.base, heir.read = r.base, r.read
+	for _, item := range r.items {
+		item.Run = heir.ID
+		heir.items = append(heir.items, item)
+	}
+	m.effects(heir, next.First)
+	m.memoize(next.First)
+	m.lease(heir, next.Claim)
+	if heir.Status.Terminal() {
+		heir.Owner, heir.Until = engine.Owner{}, time.Time{}
+	}
+	return nil
+}
+
+// last finds the run at the end of a run's chain.
+func (m *model) last(id string) (*modelRun, error) {
+	r, err := m.find(id)
+	for err == nil && r.Successor != "" {
+		next, missing := m.find(r.Successor)
+		if missing != nil {
+			break
+		}
+		r = next
+	}
+	return r, err
 }
 
 func (m *model) Frames(_ context.Context, run string, n int64, fn func(int64, []byte) error) error {
@@ -253,10 +304,11 @@ func (m *model) Frames(_ context.Context, run string, n int64, fn func(int64, []
 func (m *model) Append(_ context.Context, run string, item engine.Item) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.find(run)
+	r, err := m.last(run)
 	if err != nil {
 		return 0, err
 	}
+	run = r.ID
 	for _, have := range r.items {
 		if item.Dedupe != "" && have.Dedupe == item.Dedupe {
 			return have.Seq, nil

@@ -121,6 +121,9 @@ func (p *pair) drawCommit(t *rapid.T, run string) engine.Commit {
 	case 3:
 		c.Status = rapid.SampledFrom([]core.Status{core.Finished, core.Failed, core.Continued}).Draw(t, "status")
 		c.Result = []byte(`{"done":1}`)
+	case 6:
+		succeeded(&fixture{clock: p.clock}, ids.Draw(t, "successor"))(&c)
+		c.Successor.Claim = engine.Claim{Owner: owner(owners.Draw(t, "heir's owner")), TTL: ttl}
 	case 4, 5:
 		c.Status = rapid.SampledFrom([]core.Status{core.Paused, core.Blocked, core.Running}).Draw(t, "status")
 		c.Failure = &cairn.Failure{Code: cairn.CodeChanged, Message: "differs"}
@@ -145,7 +148,7 @@ func (p *pair) drawCommit(t *rapid.T, run string) engine.Commit {
 func (p *pair) create(t *rapid.T) {
 	run := engine.NewRun{ID: ids.Draw(t, "run"), Workflow: names.Draw(t, "workflow"), Created: p.clock.Now()}
 	first, claim := p.drawCommit(t, run.ID), p.drawClaim(t)
-	first.Consumed = 0
+	first.Consumed, first.Successor = 0, nil
 	got, err := p.store(t).Create(p.ctx, run, first, claim)
 	want, wantErr := p.model.Create(p.ctx, run, first, claim)
 	agree(t, "Create", got, want, err, wantErr)
@@ -198,7 +201,12 @@ func (p *pair) release(t *rapid.T) {
 func (p *pair) commit(t *rapid.T) {
 	lease := p.drawLease(t)
 	c := p.drawCommit(t, lease.Run)
-	agree(t, "Commit", nil, nil, p.store(t).Commit(p.ctx, lease, c), p.model.Commit(p.ctx, lease, c))
+	before, _ := p.model.Run(p.ctx, lease.Run)
+	err := p.store(t).Commit(p.ctx, lease, c)
+	agree(t, "Commit", nil, nil, err, p.model.Commit(p.ctx, lease, c))
+	if next := c.Successor; err == nil && next != nil && !before.Status.Terminal() {
+		p.leases = append(p.leases, engine.Lease{Run: next.Run.ID, Epoch: 1, Owner: next.Claim.Owner.Token})
+	}
 }
 
 func (p *pair) append(t *rapid.T) {

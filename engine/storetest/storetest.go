@@ -28,6 +28,7 @@ func Test(t *testing.T, place func(t testing.TB) Open) {
 		{"Catalog", catalogRules},
 		{"Leases", leaseRules},
 		{"Frames", frameRules},
+		{"Successors", successorRules},
 		{"Import", importRules},
 		{"Inbox", inboxRules},
 		{"Journal", journalRules},

@@ -29,7 +29,7 @@ type settings struct {
 
 func main() {
 	normal := flag.Bool("normal", false, "synchronous=NORMAL: a power cut may take the last commits back")
-	only := flag.String("only", "", "one scenario: floor, seq, runs, fan, fold, hits, hitfan, long, resume or exit")
+	only := flag.String("only", "", "one scenario: floor, seq, runs, fan, fold, hits, hitfan, handoff, long, resume or exit")
 	dir := flag.String("dir", "", "where the databases go; a temporary directory by default. It decides which disk is measured")
 	tasks := flag.Int("tasks", 1000, "tasks of the seq scenario")
 	rounds := flag.Int("rounds", 3, "how often each scenario runs; the median counts")

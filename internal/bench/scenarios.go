@@ -42,6 +42,7 @@ var scenarios = []scenario{
 	{name: "hitfan", about: "fan-out of 1,000 from the cache, Max 64", aim: "≥ 2", steps: 1000, run: func(s settings) (time.Duration, string, error) {
 		return s.hits("fan", size{N: 1000, Max: 64, Cache: true})
 	}},
+	{name: "handoff", about: "500 tasks, each handed to a successor", aim: "a handoff ≤ 3 × a frame", steps: 1000, run: settings.handoffs},
 	{name: "long", about: "10,000 sequential tasks", aim: "≤ 1.3 × at 1,000; ≤ 800 B; ≤ 60 MB", steps: 10_000, run: settings.long},
 	{name: "resume1k", about: "resume after kill -9 at 1,000 tasks, to the next task", aim: "≤ 40 ms", run: func(s settings) (time.Duration, string, error) {
 		return s.resume(1000)
@@ -63,6 +64,8 @@ type size struct {
 	Stop bool
 	// Cache shares the outputs of all runs.
 	Cache bool
+	// Every is how many iterations of a loop one run makes; 0 is all.
+	Every int
 }
 
 // shared is what a task of the size is run with.
@@ -124,13 +127,44 @@ var fan = cairn.Workflow[size, string]{Name: "fan", Result: last, Render: func(v
 	return cairn.Nodes{cairn.Parallel{Max: in.Max, Children: nodes}, end}
 }}
 
+// rounds is a loop of N tasks, one after the other.
+var rounds = cairn.Workflow[size, string]{Name: "rounds", Result: last, Render: func(v *cairn.View, in size) cairn.Node {
+	return cairn.Loop{ID: "l", Max: in.N, OnMax: cairn.ReturnLast, HandoffEvery: in.Every,
+		Body: func(*cairn.View) cairn.Node { return task.Task[string]{ID: last, Do: nop} }}
+}}
+
+// handoffs runs a loop that hands over after each iteration, beside one that never does. The difference is what a handoff
+// costs: the end of a run, with the making of the next.
+func (s settings) handoffs() (time.Duration, string, error) {
+	const n = 500
+	var took [2]time.Duration
+	for i, every := range []int{0, 1} {
+		err := func() error {
+			e, store, err := s.open(fmt.Sprint("handoff", i))
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			defer e.Close(background)
+			began := time.Now()
+			defer func() { took[i] = time.Since(began) }()
+			return finish(e, "rounds", size{N: n, Every: every})
+		}()
+		if err != nil {
+			return 0, "", err
+		}
+	}
+	return took[1], fmt.Sprintf("a handoff costs %.2f × a frame", float64(took[1]-took[0])/float64(took[0])), nil
+}
+
 // open starts an engine over a database of the scenario.
 func (s settings) open(name string) (*engine.Engine, *sqlite.Store, error) {
 	store, err := sqlite.Open(background, sqlite.Config{Path: filepath.Join(s.dir, name+".db"), Synchronous: s.sync})
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := engine.Open(background, engine.Config{Store: store, Workflows: []cairn.Definer{sequence, fan}})
+	e, err := engine.Open(background, engine.Config{Store: store, Workflows: []cairn.Definer{sequence, fan, rounds},
+		MaxGenerations: 1000})
 	return e, store, err
 }
 

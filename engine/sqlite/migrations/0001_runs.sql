@@ -20,6 +20,9 @@ CREATE TABLE runs (
 	host        TEXT    NOT NULL,
 	pid         INTEGER NOT NULL,
 	started     TEXT    NOT NULL,
+	generation  INTEGER NOT NULL, -- counts the runs of a chain, from 1
+	parent      TEXT    NOT NULL, -- '' is none
+	successor   TEXT    NOT NULL, -- '' is none
 	result      BLOB,
 	failure     BLOB
 ) STRICT;
