@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/internal/schema"
 )
 
@@ -159,8 +160,8 @@ func (p *prose) fill(size func() (int, error), bytes int) (left int, err error) 
 	if fits(p.all) || err != nil {
 		return 0, err
 	}
-	places := places(p.all)
-	n := sort.Search(len(places), func(i int) bool { return !fits(head(p.all, places[i])) })
+	places := grapheme.Places(p.all)
+	n := sort.Search(len(places), func(i int) bool { return !fits(grapheme.Head(p.all, places[i])) })
 	if err != nil {
 		return 0, err
 	}
@@ -168,7 +169,7 @@ func (p *prose) fill(size func() (int, error), bytes int) (left int, err error) 
 	if n > 0 {
 		end = places[n-1]
 	}
-	*p.text = head(p.all, end)
+	*p.text = grapheme.Head(p.all, end)
 	return len(p.all) - end, nil
 }
 

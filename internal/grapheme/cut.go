@@ -19,17 +19,32 @@ func Cut(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
 	}
-	end, state := 0, -1
+	end := 0
+	for _, at := range Places(text) {
+		if at+len(Mark) > bytes {
+			break
+		}
+		end = at
+	}
+	return Head(text, end)
+}
+
+// Head is the beginning of a text that goes on. A mark alone would take room and tell nothing.
+func Head(text string, end int) string {
+	if end == 0 {
+		return ""
+	}
+	return text[:end] + Mark
+}
+
+// Places are the offsets at which valid text may be cut, from 0, without its end.
+func Places(text string) (all []int) {
+	at, state := 0, -1
 	for rest := text; rest != ""; {
 		var cluster string
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if end+len(cluster)+len(Mark) > bytes {
-			break
-		}
-		end += len(cluster)
+		all = append(all, at)
+		at += len(cluster)
 	}
-	if end == 0 {
-		return "" // a mark alone would take room and tell nothing
-	}
-	return text[:end] + Mark
+	return all
 }
