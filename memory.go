@@ -1,6 +1,10 @@
 package cairn
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // MemorySpec is the memory of tasks as plain data: which banks are recalled from, how, and what is written to them. The zero
 // value of a field, nil for a list, is unset: it is what is around the node says, and at the root a default. Package
@@ -79,6 +83,27 @@ type Recall struct {
 	// Omitted are primers, as bank/id, too large for the block.
 	Omitted []string     `json:"omitted,omitempty"`
 	Banks   []BankRecall `json:"banks,omitempty"`
+}
+
+// Degraded says that something that memory has is missing because a backend did not answer.
+func (s RecallStatus) Degraded() bool { return s == RecallFailed || s == RecallTimeout }
+
+// String is a report in one line.
+func (r Recall) String() string {
+	text := fmt.Sprintf("%s, %d rows, %d primers, %d bytes", r.Status, r.Rows, r.Primers, r.Bytes)
+	if r.Tool {
+		text = "asked by the agent: " + text
+	}
+	for _, b := range r.Banks {
+		text += fmt.Sprintf("; %s %s", b.Bank, b.Status)
+		if b.Error != "" {
+			text += ": " + b.Error
+		}
+	}
+	if len(r.Omitted) > 0 {
+		text += "; too large: " + strings.Join(r.Omitted, ", ")
+	}
+	return text
 }
 
 // BankRecall is one bank's part of a recall.

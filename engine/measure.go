@@ -38,7 +38,7 @@ const (
 	MetricContext = "cairn_context_window_tokens"
 	// MetricCacheHits counts outputs taken from the cache of package cache.
 	MetricCacheHits = "cairn_cache_hits_total"
-	// MetricRecalls is the name for recalls of memory, by status. The engine itself counts none.
+	// MetricRecalls counts recalls of memory, by status: ok, empty, truncated, timeout, failed.
 	MetricRecalls = "cairn_recalls_total"
 	// MetricBreaches counts budgets' limits that were reached, by measure (tokens, cost, latency) and mode (fail, warn,
 	// skip-remaining).
@@ -75,6 +75,11 @@ func Measure(to Metrics, state *core.State, f *core.Frame) {
 	to.Count(MetricFrames, 1, workflow)
 	for _, a := range state.Ended() {
 		measureAttempt(to, workflow, &a)
+	}
+	for i := range f.Events {
+		for _, r := range f.Events[i].Recalls {
+			to.Count(MetricRecalls, 1, workflow, Label{"status", string(r.Status)})
+		}
 	}
 	for i := range f.Decisions {
 		switch d := &f.Decisions[i]; {

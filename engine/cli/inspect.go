@@ -27,15 +27,18 @@ type inspected struct {
 	// Tasks counts tasks by state; pending are those mounted and never started.
 	Tasks map[string]int `json:"tasks"`
 	// Cached are finished tasks whose outputs were taken from the cache.
-	Cached    []string              `json:"cached,omitempty"`
-	Running   []string              `json:"running,omitempty"`
-	Retrying  []troubled            `json:"retrying,omitempty"`
-	Failed    []troubled            `json:"failed,omitempty"`
-	Skipped   []skipped             `json:"skipped,omitempty"`
-	Budgets   []limited             `json:"budgets,omitempty"`
-	Loops     map[string]*core.Loop `json:"loops,omitempty"`
-	Tries     map[string]*core.Try  `json:"tries,omitempty"`
-	Artifacts []kept                `json:"artifacts,omitempty"`
+	Cached   []string   `json:"cached,omitempty"`
+	Running  []string   `json:"running,omitempty"`
+	Retrying []troubled `json:"retrying,omitempty"`
+	Failed   []troubled `json:"failed,omitempty"`
+	Skipped  []skipped  `json:"skipped,omitempty"`
+	Budgets  []limited  `json:"budgets,omitempty"`
+	// Recalls counts tasks by how their last recall of memory went; Forgetful are those whose bank did not answer.
+	Recalls   map[cairn.RecallStatus]int `json:"recalls,omitempty"`
+	Forgetful []string                   `json:"forgetful,omitempty"`
+	Loops     map[string]*core.Loop      `json:"loops,omitempty"`
+	Tries     map[string]*core.Try       `json:"tries,omitempty"`
+	Artifacts []kept                     `json:"artifacts,omitempty"`
 }
 
 // maxBudgets is how many limits people are shown, half of them the outermost and half the last: a budget in a loop is one
@@ -121,6 +124,15 @@ func (a *app) look(ctx context.Context, id string) (*inspected, error) {
 
 func (out *inspected) task(path string, t *core.Task, file func(hash string) (string, error)) error {
 	out.Tasks[string(t.Status)]++
+	if t.Recall != "" {
+		if out.Recalls == nil {
+			out.Recalls = map[cairn.RecallStatus]int{}
+		}
+		out.Recalls[t.Recall]++
+		if t.Recall.Degraded() {
+			out.Forgetful = append(out.Forgetful, path)
+		}
+	}
 	if t.Cached {
 		out.Cached = append(out.Cached, path)
 	}
@@ -175,6 +187,16 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		default:
 			budgetRow(w, l)
 		}
+	}
+	if len(r.Recalls) > 0 {
+		var counts []string
+		for _, status := range slices.Sorted(maps.Keys(r.Recalls)) {
+			counts = append(counts, fmt.Sprintf("%d %s", r.Recalls[status], status))
+		}
+		row(w, "memory", "recalls: "+strings.Join(counts, ", "))
+	}
+	for _, path := range r.Forgetful {
+		row(w, "memory", path+": went without what a bank has; events says why")
 	}
 	for _, path := range r.Running {
 		row(w, "running", path)

@@ -40,6 +40,8 @@ type happening struct {
 	Bucket   string `json:"bucket,omitempty"`
 	HalfFull bool   `json:"halfFull,omitempty"`
 	Model    string `json:"model,omitempty"`
+	// Recall is what memory has put before a prompt, or told an agent.
+	Recall *cairn.Recall `json:"recall,omitempty"`
 	// text is what people read of a decision about budgets or usage.
 	text string
 }
@@ -49,6 +51,7 @@ const (
 	runStarted, runResumed, runAdopted               = "run-started", "run-resumed", "run-adopted"
 	runReopened, taskRefused, undone                 = "run-reopened", "refused", "undone"
 	limitsSet, limitReached, crowded, unpricedModel  = "limits", "breach", "context", "unpriced"
+	recalled                                         = "recalled"
 	taskStarted, taskDone, taskRetry, taskFailed     = "started", "finished", "retry", "failed"
 	taskLost, taskSkipped, taskStopping, taskSettled = "lost", "skipped", "cancelling", "cancelled"
 	loopNext, loopDone, loopSpent                    = "iteration", "loop-done", "loop-exhausted"
@@ -93,6 +96,9 @@ func (p *projector) project(f *core.Frame) (out []happening) {
 }
 
 func (p *projector) event(f *core.Frame, e *core.Event, led map[string]*core.Decision, tell func(happening)) {
+	for i := range e.Recalls {
+		tell(happening{Type: recalled, Path: e.Path, Attempt: e.Attempt, Recall: &e.Recalls[i], text: e.Recalls[i].String()})
+	}
 	switch e.Kind {
 	case core.RunStarted:
 		p.run, p.workflow, p.began = e.Path, e.Name, f.Time
@@ -265,7 +271,7 @@ func (h happening) String() string {
 		}
 	case taskRetry:
 		rest = fmt.Sprintf("%s, attempt %d in %s, after %s", h.Path, h.Attempt, span(max(0, h.At.Sub(h.Time).Milliseconds())), brief(h.Failure))
-	case limitsSet, limitReached, crowded, unpricedModel:
+	case limitsSet, limitReached, crowded, unpricedModel, recalled:
 		rest = h.Path + ": " + h.text
 	case taskRefused:
 		rest = fmt.Sprintf("%s, attempt %d after %s: %s", h.Path, h.Attempt, span(h.Millis), h.text)

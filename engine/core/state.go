@@ -126,6 +126,8 @@ type Task struct {
 	// Bucket is the highest of ContextBuckets that a call was in; HalfFull tells of one that has filled half of a window.
 	Bucket   int  `json:"bucket,omitempty"`
 	HalfFull bool `json:"halfFull,omitempty"`
+	// Recall is how the last recall of memory for the task went; "" is none.
+	Recall cairn.RecallStatus `json:"recall,omitempty"`
 	// Cached outputs were taken from a cache.
 	Cached bool `json:"cached,omitempty"`
 	// Kept outputs are those of the run before.
