@@ -10,6 +10,10 @@
 //		Children: cairn.Nodes{task.Task[Change]{ID: change, Agent: coder, Prompt: ask}},
 //	}
 //
+// # Three lanes
+//
+// A run's own state belongs in task outputs, which are committed with its frames. Memory is for what the next run, or
+// another agent, should know. It is kept by a store (//
 // # What a task sees
 //
 // Before the first attempt of an agent task its primers are read, and every bank is asked for what fits the task's prompt. What

@@ -9,9 +9,6 @@ import (
 	"github.com/cairnrun/cairn/internal/grapheme"
 )
 
-// MaxDigest is the size of a digest, in bytes: what a task has come to, not how.
-const MaxDigest = 2048
-
 // retain is the effect by which a task that has succeeded leaves a digest in its banks. It holds the result and nothing of
 // what was recalled: a memory that repeats memories would drown in itself.
 func (r *Runtime) retain(call *cairn.Call, spec cairn.MemorySpec, output json.RawMessage) (effects []cairn.Effect, err error) {

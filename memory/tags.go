@@ -9,13 +9,6 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// Limits of names and tags.
-const (
-	MaxTags     = 16  // distinct tags of one item, those that are added by themselves included
-	MaxTagBytes = 128 // of one tag
-	MaxBank     = 200 // bytes of a bank's name
-)
-
 // Codes of what package memory refuses.
 const (
 	// BadTag: a tag, or a set of tags, that no item may have.
@@ -23,6 +16,9 @@ const (
 	// BadBank: a bank's name that none may have, or that is not configured.
 	BadBank cairn.Code = "BAD_BANK"
 )
+
+// maxTagBytes bounds one tag.
+const maxTagBytes = 128
 
 // volatile are the keys of tags that would mark every item differently: who wrote it, and when, is its Origin.
 var volatile = []string{"run", "task", "session", "project", "attempt"}
@@ -37,8 +33,8 @@ func CheckBank(bank string) error {
 	switch {
 	case strings.TrimSpace(bank) == "":
 		return &cairn.Error{Code: BadBank, Message: "a bank without a name", Next: "name it, like project-checkout or user-7"}
-	case len(bank) > MaxBank:
-		return &cairn.Error{Code: BadBank, Message: fmt.Sprintf("the name of bank %.20q… has %d bytes", bank, len(bank)), Next: fmt.Sprintf("use at most %d", MaxBank)}
+	case len(bank) > MaxName:
+		return &cairn.Error{Code: BadBank, Message: fmt.Sprintf("the name of bank %.20q… has %d bytes", bank, len(bank)), Next: fmt.Sprintf("use at most %d", MaxName)}
 	case !printable(bank):
 		return &cairn.Error{Code: BadBank, Message: fmt.Sprintf("the bank %q has characters that don't print", bank), Next: "use others"}
 	}
@@ -55,8 +51,8 @@ func CheckTag(tag string) error {
 	switch {
 	case tag == "" || strings.TrimSpace(tag) != tag || !printable(tag):
 		return badTag("the tag %q is empty, or has blanks around it or characters that don't print", tag)
-	case len(tag) > MaxTagBytes:
-		return badTag("the tag %.20q… has %d bytes, the limit is %d", tag, len(tag), MaxTagBytes)
+	case len(tag) > maxTagBytes:
+		return badTag("the tag %.20q… has %d bytes, the limit is %d", tag, len(tag), maxTagBytes)
 	case slices.Contains(volatile, key):
 		return badTag("the tag %q is of one run or task: that is recorded as where an item comes from", tag)
 	case keyed && value == "":
@@ -79,8 +75,8 @@ func CheckTags(tags []string) error {
 			return err
 		}
 	}
-	if n := len(distinct(tags)); n > MaxTags {
-		return badTag("%d tags, the limit is %d", n, MaxTags)
+	if n := len(distinct(tags)); n > MaxTagged {
+		return badTag("%d tags, the limit is %d", n, MaxTagged)
 	}
 	branches, scopes := of(tags, "branch"), of(tags, "scope")
 	switch {

@@ -11,6 +11,7 @@ import (
 type request struct {
 	fn      func(*Tx) error
 	alone   bool          // wants a transaction for itself
+	bare    bool          // wants none, but a checkpoint; alone as well
 	decided atomic.Bool   // taken up by the writer or withdrawn by its caller, whoever came first
 	err     error         // its own outcome; settled guards it
 	settled chan struct{} // closed when err is final

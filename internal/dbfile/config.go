@@ -39,6 +39,9 @@ type Config struct {
 	// safely, so -shm and an empty -wal may appear beside the file; in a directory that can't be written to,
 	// it is read as it lies, which is only sound while nobody else writes it.
 	ReadOnly bool
+	// SecureDelete overwrites with zeros what is deleted, at the cost of writing pages that would only be dropped. What the
+	// -wal file holds goes with a Checkpoint.
+	SecureDelete bool
 }
 
 // resolve returns the configuration with defaults filled in and Path absolute, or all mistakes at once.

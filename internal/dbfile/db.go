@@ -70,6 +70,15 @@ func (db *DB) Read(ctx context.Context, fn func(*ReadTx) error) error {
 	return db.readers.read(ctx, fn)
 }
 
+// Checkpoint moves all committed transactions from the -wal file into the file and cuts the former to nothing. It is needed
+// only for what must not stay on the disk: SQLite does it by itself, but leaves the old bytes lying. Writes wait meanwhile.
+// ErrLocked if Reads of old snapshots, here or in another process, last longer than BusyTimeout.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	r := newRequest(nil)
+	r.alone, r.bare = true, true
+	return db.write(ctx, r)
+}
+
 // Stats counts since Open.
 type Stats struct {
 	Writes  uint64 // functions whose effects were committed

@@ -21,6 +21,9 @@ func writerDSN(c Config) string {
 	q.Add("_pragma", "journal_mode(WAL)")
 	q.Add("_pragma", "journal_size_limit("+strconv.Itoa(walKeep)+")")
 	q.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(walPages)+")")
+	if c.SecureDelete {
+		q.Add("_pragma", "secure_delete(1)")
+	}
 	return dsn(c, q)
 }
 

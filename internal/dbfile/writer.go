@@ -145,6 +145,14 @@ func (w *writer) commitWaiting(n int) {
 		w.end("ROLLBACK")
 		return
 	}
+	if todo[0].bare { // it is alone
+		err := w.end("ROLLBACK")
+		if err == nil {
+			err = w.checkpoint()
+		}
+		todo[0].settle(err)
+		return
+	}
 	for {
 		b := &batch{writer: w, members: todo}
 		todo = b.commit()
@@ -207,6 +215,16 @@ func (w *writer) end(how string) error {
 		w.discard()
 	}
 	return translate(w.config.Path, "write", err)
+}
+
+// checkpoint moves the WAL into the file and empties it, which works only outside of a transaction.
+func (w *writer) checkpoint() error {
+	var busy, pages, moved int
+	err := w.session.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	if err == nil && busy != 0 {
+		return &Error{Code: ErrLocked, Path: w.config.Path, Op: "checkpoint", Err: errors.New("a long Read, or another process, uses the WAL")}
+	}
+	return translate(w.config.Path, "checkpoint", err)
 }
 
 func (w *writer) discard() {

@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/cairnrun/cairn/memory"
+)
+
+// Forgotten is what Forget has removed, and how VerifyForgotten can tell.
+type Forgotten struct {
+	// Items is how many facts, threads, messages and notes, derived ones included.
+	Items int
+	// Names are their keys and ids, and the namespace's id, as far as nothing else is called so.
+	Names []string
+	// Words are words that only their texts had.
+	Words []string
+	// Documents are what the remote backend was told of and must delete: their deletions are queued as projections.
+	Documents []string
+}
+
+// maxWords bounds the words that are kept for verifying.
+const maxWords = 64
+
+// Forget removes every trace of a namespace: items with all versions, index entries, tags, links, vectors, and what is queued
+// for the remote backend. Documents that the backend may have get a deletion queued instead, which names them and nothing
+// else. All of it is one transaction; then the deleted bytes are taken out of the -wal file. In a file of memory's own
+// they are overwritten with zeros; in one that is shared with the runs that is up to whoever opened it.
+//
+// A forgotten namespace may be written to again. An operation that was applied is still known as such and not repeated.
+func (s *Store) Forget(ctx context.Context, ns memory.Namespace) (Forgotten, error) {
+	if err := ns.Check(); err != nil {
+		return Forgotten{}, err
+	}
+	return s.forget(ctx, func(c *change, f *Forgotten) error {
+		space, err := c.space(ns)
+		if err != nil || space == 0 {
+			return err
+		}
+		items, err := column[int64](&c.look, "SELECT no FROM mem_items WHERE space = ?", space)
+		if err != nil {
+			return err
+		}
+		texts, err := c.versionTexts("v.space = ?", space)
+		if err != nil {
+			return err
+		}
+		f.Names = append(f.Names, ns.ID)
+		if err := c.forgetItems(f, space, items, texts); err != nil {
+			return err
+		}
+		if err := c.forgetDocuments(f, "space = ?", space); err != nil {
+			return err
+		}
+		for _, q := range []string{"DELETE FROM mem_versions WHERE space = ?", "DELETE FROM mem_projections WHERE space = ?", "DELETE FROM mem_spaces WHERE no = ?"} {
+			if _, err := c.tx.Exec(q, space); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ForgetItem removes every trace of one item, as Forget does of a namespace. With a thread go its messages; with a message
+// the summaries that stand for it, whose other originals are live again; with a note the notes that are derived from it.
+// Forgetting what is not there does nothing.
+func (s *Store) ForgetItem(ctx context.Context, ref memory.Ref) (Forgotten, error) {
+	if err := ref.Check(); err != nil {
+		return Forgotten{}, err
+	}
+	return s.forget(ctx, func(c *change, f *Forgotten) error {
+		space, err := c.space(ref.Namespace)
+		if err != nil || space == 0 {
+			return err
+		}
+		r, err := c.referred(ref)
+		if err != nil {
+			return err
+		}
+		var items []int64
+		if r != nil {
+			if items, err = c.consequences(r.no); err != nil {
+				return err
+			}
+		}
+		var texts []string
+		if ref.Lane == memory.FactLane { // which may be deleted and have versions
+			if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
+				return err
+			}
+			f.Names = append(f.Names, ref.ID)
+		}
+		refs := []memory.Ref{ref}
+		for _, no := range items {
+			r, err := c.record("WHERE i.no = ?", no)
+			if err != nil {
+				return err
+			}
+			refs = append(refs, r.ref())
+		}
+		if err := c.forgetItems(f, space, items, texts); err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			raw, err := json.Marshal(ref)
+			if err != nil {
+				return err
+			}
+			if err := c.forgetDocuments(f, "space = ? AND item = ?", space, string(raw)); err != nil {
+				return err
+			}
+			if _, err := c.tx.Exec("DELETE FROM mem_projections WHERE space = ? AND item = ?", space, string(raw)); err != nil {
+				return err
+			}
+		}
+		if ref.Lane == memory.FactLane {
+			if err := c.dropHistory(space, ref.ID); err != nil {
+				return err
+			}
+		}
+		return c.dropEmptySpaces()
+	})
+}
+
+func (s *Store) forget(ctx context.Context, fn func(c *change, f *Forgotten) error) (f Forgotten, err error) {
+	err = s.write(ctx, func(c *change) error { return fn(c, &f) })
+	if err != nil {
+		return Forgotten{}, err
+	}
+	slices.Sort(f.Documents)
+	f.Documents = slices.Compact(f.Documents)
+	return f, s.db.Checkpoint(ctx)
+}
+
+// consequences are the items that go with one: itself, a thread's messages, summaries of what goes, notes derived from it.
+func (c *change) consequences(no int64) ([]int64, error) {
+	return column[int64](&c.look, `WITH RECURSIVE gone (no) AS (
+			SELECT ?
+			UNION SELECT i.no FROM gone g JOIN mem_items i ON i.thread = g.no
+			UNION SELECT i.folded FROM gone g JOIN mem_items i ON i.no = g.no WHERE i.folded > 0
+			UNION SELECT e.note FROM gone g JOIN mem_sources e ON e.source = g.no
+		) SELECT no FROM gone`, no)
+}
+
+// forgetItems removes the items and remembers what can be searched for.
+func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []string) error {
+	going := map[int64]bool{}
+	for _, no := range items {
+		going[no] = true
+	}
+	names := f.Names
+	for _, no := range items {
+		r, err := c.record("WHERE i.no = ?", no)
+		if err != nil {
+			return err
+		}
+		names = append(names, r.name)
+		texts = append(texts, string(r.title), string(r.body), string(r.data))
+	}
+	words, err := c.rareWords(texts, going)
+	if err != nil {
+		return err
+	}
+	for _, no := range items {
+		// What a summary stood for is live again, unless it goes too. Its place is free: the summary leaves it.
+		originals, err := column[int64](&c.look, "SELECT no FROM mem_items WHERE folded = ?", no)
+		if err != nil {
+			return err
+		}
+		if err := c.remove(no); err != nil {
+			return err
+		}
+		for _, original := range originals {
+			if _, err := c.tx.Exec("UPDATE mem_items SET folded = 0 WHERE no = ?", original); err != nil {
+				return err
+			}
+		}
+	}
+	f.Items += len(items)
+	f.Words = append(f.Words, words...)
+	f.Names = f.Names[:0]
+	for _, name := range names {
+		var others int
+		err := c.QueryRow(`SELECT (SELECT count(*) FROM mem_items WHERE name = ?1)
+			+ (SELECT count(*) FROM mem_versions WHERE name = ?1 AND space <> ?2) + (SELECT count(*) FROM mem_spaces s WHERE s.id = ?1 AND s.no <> ?2)`, name, space).Scan(&others)
+		if err != nil {
+			return err
+		}
+		if others == 0 && !slices.Contains(f.Names, name) {
+			f.Names = append(f.Names, name)
+		}
+	}
+	return nil
+}
+
+// rareWords picks words of at least four letters that no other item has.
+func (c *change) rareWords(texts []string, going map[int64]bool) (rare []string, err error) {
+	seen := map[string]bool{}
+	for _, text := range texts {
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+			if len(rare) == maxWords || len(seen) > 20*maxWords {
+				return rare, nil
+			}
+			if len(word) < 4 || seen[word] {
+				continue
+			}
+			seen[word] = true
+			elsewhere := false
+			if c.ring.current == "" {
+				numbers, err := column[int64](&c.look, "SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?", match([]string{word}), len(going)+1)
+				if err != nil {
+					return nil, err
+				}
+				elsewhere = slices.ContainsFunc(numbers, func(no int64) bool { return !going[no] })
+			}
+			if !elsewhere {
+				rare = append(rare, word)
+			}
+		}
+	}
+	return rare, nil
+}
+
+func (c *change) versionTexts(conditions string, args ...any) (texts []string, err error) {
+	versions, err := c.versions(conditions, args...)
+	for _, v := range versions {
+		texts = append(texts, string(v.body))
+	}
+	return texts, err
+}
+
+// forgetDocuments drops what is queued for documents, and queues their deletion.
+func (c *change) forgetDocuments(f *Forgotten, conditions string, args ...any) error {
+	documents, err := column[string](&c.look, "SELECT document FROM mem_documents WHERE "+conditions, args...)
+	if err != nil {
+		return err
+	}
+	for _, document := range documents {
+		if err := c.enqueueDeletion(document); err != nil {
+			return err
+		}
+	}
+	f.Documents = append(f.Documents, documents...)
+	return nil
+}
+
+// dropEmptySpaces deletes the rows of namespaces that have nothing left. One whose versions were collected stays: its
+// high mark matters.
+func (c *change) dropEmptySpaces() error {
+	_, err := c.tx.Exec(`DELETE FROM mem_spaces WHERE high = 0 AND NOT EXISTS (SELECT 1 FROM mem_items i WHERE i.space = mem_spaces.no)
+		AND NOT EXISTS (SELECT 1 FROM mem_versions v WHERE v.space = mem_spaces.no)
+		AND NOT EXISTS (SELECT 1 FROM mem_projections q WHERE q.space = mem_spaces.no)
+		AND NOT EXISTS (SELECT 1 FROM mem_documents d WHERE d.space = mem_spaces.no)`)
+	return err
+}
