@@ -1,35 +1,46 @@
 package rank
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
+// asksWhen says whether a question wants a time as its answer.
 func asksWhen(text string) bool {
-	t := strings.ToLower(text)
-	return strings.HasPrefix(t, "when") || strings.Contains(t, " when ") || strings.Contains(t, "what date") || strings.Contains(t, "which month") || strings.Contains(t, "which year") || strings.Contains(t, "how long")
-}
-
-var timeWords = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields("yesterday today tomorrow tonight ago last next week weekend month year monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october november december since recently day morning") {
-		m[Stem(w)] = true
-	}
-	return m
-}()
-
-func tellsTime(e *Entry) bool {
-	for _, t := range e.Terms[Body] {
-		if timeWords[t] || len(t) == 4 && (strings.HasPrefix(t, "19") || strings.HasPrefix(t, "20")) {
+	words := strings.Fields(strings.ToLower(text))
+	for i, w := range words {
+		switch w {
+		case "when", "when's", "since":
 			return true
+		case "long":
+			if i > 0 && words[i-1] == "how" {
+				return true
+			}
+		case "date", "day", "month", "year", "time", "week":
+			if i > 0 && (words[i-1] == "what" || words[i-1] == "which") {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func question(text string) bool {
-	return strings.HasSuffix(strings.TrimSpace(text), "?")
+// timeWords are stems of words that tell a time, absolute or relative.
+var timeWords = func() map[string]bool {
+	all := map[string]bool{}
+	for _, w := range slices.Concat(strings.Fields(`yesterday today tomorrow tonight ago last next recently day week weekend
+		month year morning`), months[:], weekdays[:]) {
+		all[Stem(w)] = true
+	}
+	return all
+}()
+
+// tellsTime says whether the body of a document names a time: a day, a month, a year, or one relative to its own.
+func tellsTime(e *Entry) bool {
+	for _, t := range e.Terms[Body] {
+		if timeWords[t] || len(t) == 4 && (t[:2] == "19" || t[:2] == "20") && digit(t[2]) && digit(t[3]) {
+			return true
+		}
+	}
+	return false
 }
-
-type span struct{ from, to int64 }
-
-func dates(text string, now int64) []span { return nil }
-
-func inside(spans []span, t int64) float64 { return 0 }

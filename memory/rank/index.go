@@ -3,7 +3,6 @@ package rank
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 )
 
@@ -177,12 +176,4 @@ func (x *Index) Nearest(_ context.Context, vector []float32, limit int) ([]*Entr
 		}
 	}
 	return x.best(hit, scores, limit), nil
-}
-
-// idf weighs a term by how rare it is. It is never negative.
-func idf(docs, with int) float64 {
-	if with <= 0 {
-		return 0
-	}
-	return math.Log(1 + (float64(docs-with)+.5)/(float64(with)+.5))
 }
