@@ -77,8 +77,8 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 	check := tags
 	if isProject(bank) && len(of(tags, "branch")) == 0 {
 		check = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == "scope:main" }) // derived, it needs no branch
-		if len(tags) > MaxTags {
-			return nil, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTags)
+		if len(tags) > MaxTagged {
+			return nil, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTagged)
 		}
 	}
 	if err := CheckTags(check); err != nil {
