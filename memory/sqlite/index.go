@@ -10,13 +10,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/cairnrun/cairn/memory"
+	"github.com/cairnrun/cairn/memory/rank"
 )
 
 // indexVersion rises whenever indexed returns something else for the same text: the index is then made anew.
-const indexVersion = 1
+const indexVersion = 2
 
-// indexed is what of a text goes into the index.
-func indexed(text string) string { return text }
+// indexed is what of a text goes into the index: the words that package rank tells apart, so that what a query finds here is
+// what it is ranked by.
+func indexed(text string) string { return strings.Join(rank.Terms(text), " ") }
 
 // index adds an item to the full text index, unless texts are encrypted: an index is a copy of the text.
 func (c *change) index(r *record) error {

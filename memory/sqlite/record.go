@@ -96,7 +96,12 @@ func (l *look) scan(rows *dbfile.Rows, more ...any) (*record, error) {
 
 // records runs selectRecords with the conditions.
 func (l *look) records(conditions string, args ...any) (list []*record, err error) {
-	rows, err := l.Query(selectRecords+" "+conditions, append([]any{l.now}, args...)...)
+	return l.all(selectRecords+" "+conditions, append([]any{l.now}, args...)...)
+}
+
+// all runs a query whose columns are recordColumns.
+func (l *look) all(query string, args ...any) (list []*record, err error) {
+	rows, err := l.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}

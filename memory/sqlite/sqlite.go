@@ -26,6 +26,8 @@ type Config struct {
 	// Keys encrypt texts at rest, if there are any: what is written is sealed with the first, the others only open what was
 	// sealed before. See "Encryption" in the package's documentation.
 	Keys []Key
+	// Embedder makes vectors for recalls of the budget High. Nil recalls by words alone.
+	Embedder memory.Embedder
 	// ReadOnly opens the file at Path to look at it; methods that write fail. An encrypted one needs its current key first.
 	ReadOnly bool
 }
@@ -40,6 +42,8 @@ type Store struct {
 	clock func() time.Time
 	owned bool // Close closes db
 	ring  *ring
+	// embedder is nil where there is none.
+	embedder memory.Embedder
 }
 
 // Open opens or creates the file and brings its schema and index up to date. Close the store when done; ctx bounds Open
@@ -52,7 +56,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: c.DB, clock: c.Clock, ring: ring}
+	s := &Store{db: c.DB, clock: c.Clock, ring: ring, embedder: c.Embedder}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
