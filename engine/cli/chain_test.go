@@ -30,7 +30,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("chain %+v", all)
 	}
 	p.must(2, "chain", "none")
-	has(t, p.must(0, "inspect", "r.2").out, "2, after r, before r.3", "continued")
+	has(t, p.must(0, "inspect", "r.2").out, "2, after r, before r.3", "continued", `{"n":2}`)
 	has(t, p.must(0, "events", "r", "--follow").out, "run-started  r, workflow relay", "run-started  r.2, workflow relay, generation 2", "run-finished")
 	if strings.Contains(p.must(0, "events", "r").out, "generation") {
 		t.Error("events go on without --follow")
