@@ -215,7 +215,10 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 	case core.Entered:
 		h.Type = map[core.Phase]string{core.PhaseCatch: tryCatch, core.PhaseFinally: tryFinally, core.PhaseDone: tryDone}[d.Phase]
 	case core.HandingOver:
-		h.Type, h.Failure = handingOver, nil
+		h.Type = handingOver
+		if d.Handoff != nil && len(d.Handoff.State) > 0 {
+			h.Reason = "a state of " + size(int64(len(d.Handoff.State)))
+		}
 	case core.Failing:
 		if d.Failure != nil && d.Failure.Code == core.HandingOn {
 			return // told as handing over
