@@ -111,7 +111,7 @@ func (s *State) decision(d *Decision) error {
 			return fmt.Errorf("attempt %d of %s can't start: it is %s at attempt %d", d.Attempt, d.Path, t.Status, t.Attempt)
 		}
 		s.move(d.Path, t, TaskRunning)
-		t.Attempt, t.Schema, t.Policy, t.Reason = d.Attempt, d.Schema, d.Policy, ""
+		t.Attempt, t.Schema, t.Policy, t.Reason, t.Kept = d.Attempt, d.Schema, d.Policy, "", false
 		if d.Deadline != 0 {
 			t.Deadline = d.Deadline
 		}
@@ -163,6 +163,7 @@ func (s *State) decision(d *Decision) error {
 		l.Exhausted, l.Done, l.Iteration = true, d.Yes, d.I
 	case Closed:
 		t := s.try(d.Path)
+		s.replaced(t.Pending, d.Failure)
 		t.Closing, t.Pending = true, d.Failure
 	case Entered:
 		t := s.try(d.Path)
@@ -183,6 +184,7 @@ func (s *State) decision(d *Decision) error {
 	case Succeeding:
 		s.Successor = &Successor{ID: d.Reason}
 	case Failing:
+		s.replaced(s.Failure, d.Failure)
 		s.Failure = d.Failure
 	case Ended:
 		s.Status = d.Status
