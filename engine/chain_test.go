@@ -261,6 +261,40 @@ func TestInputAndKeptOutputsCross(t *testing.T) {
 	replays(t, store, wf, "r")
 }
 
+// TestInboxGoesOnAfterImport: what is sent to an imported run is not taken for what it had been sent elsewhere.
+func TestInboxGoesOnAfterImport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, other := openStore(t, filepath.Join(t.TempDir(), "cairn.db")), openStore(t, filepath.Join(t.TempDir(), "other.db"))
+		begun := make(chan struct{})
+		wf := relay(2, func(ctx context.Context, g int) (int, error) {
+			if g == 1 {
+				begun <- struct{}{}
+				time.Sleep(time.Second) // virtual
+			}
+			return g, nil
+		})
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
+		run := begin(t, e)
+		<-begun
+		if err := e.Pause(t.Context(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, run, core.Paused)
+		if _, err := engine.Import(t.Context(), other, nil, bytes.NewReader(replays(t, store, wf, "r"))); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, engine.Config{Store: other, Workflows: []cairn.Definer{wf}})
+		if err := e.Cancel(t.Context(), "r", "enough"); err != nil {
+			t.Fatal(err)
+		}
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, run, core.CancelledRun)
+	})
+}
+
 // TestAskingReachesTheSuccessor: what is sent to the first run is for the last.
 func TestAskingReachesTheSuccessor(t *testing.T) {
 	for _, ask := range []string{"cancel", "pause"} {
