@@ -237,7 +237,7 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 	case core.Unpriced:
 		h.Type, h.Model, h.Reason = unpricedModel, d.Reason, ""
 	case core.Ended:
-		h.Type, h.Millis = "run-"+string(d.Status), f.Time-p.began
+		h.Type, h.Millis = "run-"+string(d.Status), max(1, f.Time-p.began) // less than a millisecond counts as one
 	default:
 		h.Type = string(d.Kind)
 	}
