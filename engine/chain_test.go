@@ -190,6 +190,45 @@ func TestSuccessorThatDoesNotRenderBlocks(t *testing.T) {
 	wait(t, run, core.Finished)
 }
 
+// TestCarriedTypeChanges: code that reads another type than it was handed is told, and may be adopted.
+func TestCarriedTypeChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+		begun := make(chan struct{})
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{relay(2, func(ctx context.Context, g int) (int, error) {
+			if g == 2 {
+				return hang(begun)(ctx)
+			}
+			return g, nil
+		})}})
+		begin(t, e)
+		<-begun
+		if err := e.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		type wider struct {
+			At   int    `json:"at"`
+			Note string `json:"note,omitempty"`
+		}
+		e = open(t, engine.Config{Store: store, Workflows: []cairn.Definer{workflow(func(v *cairn.View) cairn.Node {
+			return task.Task[int]{ID: second, Do: do(handoff.Carried(v, wider{}).At * 10)}
+		})}})
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := wait(t, run, core.Blocked); out.Failure.Code != cairn.StateType || out.Run != "r.2" {
+			t.Fatalf("outcome %+v", out)
+		}
+		if run, err = e.Resume(t.Context(), "r", engine.ResumeOptions{Adopt: true}); err != nil {
+			t.Fatal(err)
+		}
+		if out := wait(t, run, core.Finished); string(out.Result) != "20" {
+			t.Errorf("outcome %+v", out)
+		}
+	})
+}
+
 func TestInputAndKeptOutputsCross(t *testing.T) {
 	const plan cairn.Key[string] = "plan"
 	type in struct {
@@ -220,6 +259,40 @@ func TestInputAndKeptOutputsCross(t *testing.T) {
 		t.Errorf("result %s, planned %d times", out.Result, planned)
 	}
 	replays(t, store, wf, "r")
+}
+
+// TestInboxGoesOnAfterImport: what is sent to an imported run is not taken for what it had been sent elsewhere.
+func TestInboxGoesOnAfterImport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, other := openStore(t, filepath.Join(t.TempDir(), "cairn.db")), openStore(t, filepath.Join(t.TempDir(), "other.db"))
+		begun := make(chan struct{})
+		wf := relay(2, func(ctx context.Context, g int) (int, error) {
+			if g == 1 {
+				begun <- struct{}{}
+				time.Sleep(time.Second) // virtual
+			}
+			return g, nil
+		})
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
+		run := begin(t, e)
+		<-begun
+		if err := e.Pause(t.Context(), "r"); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, run, core.Paused)
+		if _, err := engine.Import(t.Context(), other, nil, bytes.NewReader(replays(t, store, wf, "r"))); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, engine.Config{Store: other, Workflows: []cairn.Definer{wf}})
+		if err := e.Cancel(t.Context(), "r", "enough"); err != nil {
+			t.Fatal(err)
+		}
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, run, core.CancelledRun)
+	})
 }
 
 // TestAskingReachesTheSuccessor: what is sent to the first run is for the last.

@@ -296,7 +296,8 @@ func (rec *recording) commits() ([]Commit, error) {
 		if err := state.Fold(f, hash); err != nil {
 			return bad("the frames do not fold", err)
 		}
-		commits[i] = Commit{N: f.N, Body: rec.bodies[i], Hash: hash, Prev: f.Prev, Status: state.Status}
+		commits[i] = Commit{N: f.N, Body: rec.bodies[i], Hash: hash, Prev: f.Prev, Status: state.Status,
+			Consumed: state.Inbox}
 	}
 	if state.Run != rec.run.ID || state.Workflow != rec.run.Workflow || state.Status != rec.run.Status {
 		return bad("the header is of another run than the frames", nil)

@@ -30,7 +30,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("chain %+v", all)
 	}
 	p.must(2, "chain", "none")
-	has(t, p.must(0, "inspect", "r.2").out, "2, after r, before r.3", "continued")
+	has(t, p.must(0, "inspect", "r.2").out, "2, after r, before r.3", "continued", `{"n":2}`)
 	has(t, p.must(0, "events", "r", "--follow").out, "run-started  r, workflow relay", "run-started  r.2, workflow relay, generation 2", "run-finished")
 	if strings.Contains(p.must(0, "events", "r").out, "generation") {
 		t.Error("events go on without --follow")
@@ -60,9 +60,7 @@ func TestChainOfProcesses(t *testing.T) {
 	x.until("run-started  r.2")
 	x.until("started      held")
 	x.signal(os.Interrupt)
-	if _, err := x.cmd.Process.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	x.end(130)
 	has(t, p.must(0, "chain", "r").out, "r.2", "interrupted")
 	r := p.must(0, "up", "relay", "--run-id", "r", "--json")
 	if o := lines[engine.Outcome](t, r.out); len(o) != 1 || o[0].Run != "r.3" || string(o[0].Result) != `"over"` {
@@ -81,9 +79,7 @@ func TestCancelOfAChain(t *testing.T) {
 		}
 	}
 	has(t, p.must(0, "cancel", "r").out, "run r.2 is cancelled")
-	for range x.lines {
-	}
-	_, _ = x.cmd.Process.Wait()
+	x.end(1)
 	out := bufio.NewScanner(&x.out)
 	if !out.Scan() || !strings.Contains(out.Text(), `"run":"r.2","status":"cancelled"`) {
 		t.Errorf("the process says %q", out.Text())

@@ -24,6 +24,8 @@ type inspected struct {
 	engine.RunInfo
 	Status string          `json:"status"`
 	Input  json.RawMessage `json:"input,omitempty"`
+	// Carried is the state that the run before has handed over.
+	Carried json.RawMessage `json:"carried,omitempty"`
 	// Tasks counts tasks by state; pending are those mounted and never started.
 	Tasks map[string]int `json:"tasks"`
 	// Cached are finished tasks whose outputs were taken from the cache.
@@ -107,6 +109,9 @@ func (a *app) look(ctx context.Context, id string) (*inspected, error) {
 		for _, address := range state.Budgets() {
 			out.Budgets = append(out.Budgets, limitsOf(address, state.Ledgers[address], at, nil)...)
 		}
+		if state.Envelope != nil {
+			out.Carried = state.Envelope.State
+		}
 		for path, l := range lines {
 			if l.Kind == cairn.KindTask && !l.Untaken && state.Tasks[path] == nil {
 				out.Tasks["pending"]++
@@ -170,6 +175,9 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	row(w, "updated", fmt.Sprintf("%s, %s after that", r.Updated.Format(clock), span(r.Updated.Sub(r.Created).Milliseconds())))
 	row(w, "frames", strconv.FormatInt(r.Head, 10))
 	row(w, "input", short(string(r.Input), maxBrief))
+	if r.Carried != nil {
+		row(w, "carried", short(string(r.Carried), maxBrief))
+	}
 	var counts []string
 	for _, state := range slices.Sorted(maps.Keys(r.Tasks)) {
 		text := fmt.Sprintf("%d %s", r.Tasks[state], state)

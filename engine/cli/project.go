@@ -221,7 +221,10 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 	case core.Entered:
 		h.Type = map[core.Phase]string{core.PhaseCatch: tryCatch, core.PhaseFinally: tryFinally, core.PhaseDone: tryDone}[d.Phase]
 	case core.HandingOver:
-		h.Type, h.Failure = handingOver, nil
+		h.Type = handingOver
+		if d.Handoff != nil && len(d.Handoff.State) > 0 {
+			h.Reason = "a state of " + size(int64(len(d.Handoff.State)))
+		}
 	case core.Failing:
 		if d.Failure != nil && d.Failure.Code == core.HandingOn {
 			return // told as handing over
@@ -240,7 +243,7 @@ func (p *projector) decision(f *core.Frame, d *core.Decision, led map[string]*co
 	case core.Unpriced:
 		h.Type, h.Model, h.Reason = unpricedModel, d.Reason, ""
 	case core.Ended:
-		h.Type, h.Millis = "run-"+string(d.Status), f.Time-p.began
+		h.Type, h.Millis = "run-"+string(d.Status), max(1, f.Time-p.began) // less than a millisecond counts as one
 	default:
 		h.Type = string(d.Kind)
 	}

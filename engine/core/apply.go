@@ -41,7 +41,7 @@ func (s *State) event(e *Event) error {
 			s.Status = Running
 		}
 	case RunReopened:
-		s.Status, s.Failure = Running, nil
+		s.Status, s.Failure, s.Successor = Running, nil, nil
 		s.Reopened++
 	case TaskDone, TaskFailed, TaskLost:
 		return s.attempt(e)
@@ -125,7 +125,7 @@ func (s *State) decision(d *Decision) error {
 			return fmt.Errorf("attempt %d of %s can't start: it is %s at attempt %d", d.Attempt, d.Path, t.Status, t.Attempt)
 		}
 		s.move(d.Path, t, TaskRunning)
-		t.Attempt, t.Schema, t.Policy, t.Reason = d.Attempt, d.Schema, d.Policy, ""
+		t.Attempt, t.Schema, t.Policy, t.Reason, t.Kept = d.Attempt, d.Schema, d.Policy, "", false
 		t.Budgets, t.Tracking, t.Refused = d.Budgets, d.Tracking, nil
 		s.clockOn(t)
 		if d.Deadline != 0 {
@@ -179,6 +179,7 @@ func (s *State) decision(d *Decision) error {
 		l.Exhausted, l.Done, l.Iteration = true, d.Yes, d.I
 	case Closed:
 		t := s.try(d.Path)
+		s.replaced(t.Pending, d.Failure)
 		t.Closing, t.Pending = true, d.Failure
 	case Entered:
 		t := s.try(d.Path)
@@ -199,6 +200,7 @@ func (s *State) decision(d *Decision) error {
 	case Succeeding:
 		s.Successor = &Successor{ID: d.Reason}
 	case Failing:
+		s.replaced(s.Failure, d.Failure)
 		s.Failure = d.Failure
 	case Undone:
 		return s.undo(d.Path)

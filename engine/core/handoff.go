@@ -79,6 +79,13 @@ func (s *State) handed(f *cairn.Failure) bool {
 	return f != nil && f.Code == HandingOn && s.Handoffs[f.Path] != nil
 }
 
+// replaced forgets a handoff that another failure takes the place of: should its node's turn come again, it is decided anew.
+func (s *State) replaced(was, by *cairn.Failure) {
+	if s.handed(was) && !s.handed(by) {
+		delete(s.Handoffs, was.Path)
+	}
+}
+
 // firstIteration is the one that a loop begins with in this run.
 func (s *State) firstIteration(loop string) int {
 	if s.Envelope == nil {
@@ -119,6 +126,7 @@ func (s *State) succession(e *Event) error {
 	case e.Failure == nil:
 		return fmt.Errorf("%s without a reason", e.Kind)
 	case e.Failure.Permanent:
+		s.replaced(s.Failure, e.Failure)
 		s.Failure = e.Failure
 	default:
 		s.Status, s.Block = Blocked, e.Failure

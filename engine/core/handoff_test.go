@@ -179,6 +179,9 @@ func TestFailingFinallyReplacesTheHandoff(t *testing.T) {
 		if f := s.failed("F", "finally"); f.Cause == nil || f.Cause.Code != core.HandingOn {
 			t.Fatalf("the cause is %v", f.Cause)
 		}
+		if n := len(s.m.State().Handoffs); n > 0 {
+			t.Errorf("%d handoffs are left that nobody will make", n)
+		}
 	})
 	t.Run("beside it", func(t *testing.T) {
 		s := run(t, mount(par(cairn.Try{Body: T("b"), Finally: mount(T("finally"))}, seq(T("a"), handsOnWith(1))), T("out")))

@@ -66,7 +66,7 @@ func (s *State) undo(path string) error {
 			s.unindex(p, t)
 		}
 		s.reset(p, t)
-		t.Output, t.Artifacts, t.Frame, t.Cached, t.Tolerated, t.Reason = nil, nil, 0, false, false, ""
+		t.Output, t.Artifacts, t.Frame, t.Cached, t.Kept, t.Tolerated, t.Reason = nil, nil, 0, false, false, false, ""
 	}
 	maps.DeleteFunc(s.Loops, func(p string, _ *Loop) bool { return within(p) })
 	maps.DeleteFunc(s.Tries, func(p string, _ *Try) bool { return within(p) })

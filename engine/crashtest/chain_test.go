@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,6 +173,39 @@ func TestChainCheckerBites(t *testing.T) {
 		bad := checker(t, j.place, j.workflow, nil).Chain(t.Context(), forge(gatherChain(t, j.place, false)), false)
 		if !slices.ContainsFunc(bad, func(err error) bool { return strings.Contains(err.Error(), want) }) {
 			t.Errorf("nobody complains that %q: %v", want, bad)
+		}
+	}
+}
+
+// TestTermAroundHandoff stops a chain gracefully after each of its transactions: it is left resumable, and goes on.
+func TestTermAroundHandoff(t *testing.T) {
+	t.Parallel()
+	for leg := 1; leg <= crashtest.Legs; leg++ {
+		for n := 1; n <= 6; n++ {
+			j := job{place: newPlace(t), runs: []string{"r"}, workflow: crashtest.Relayed, pause: bodyPause}
+			c := checker(t, j.place, j.workflow, nil)
+			run := "r"
+			if leg > 1 {
+				run = fmt.Sprint("r.", leg)
+			}
+			when := fmt.Sprintf("frame %s %d", run, n)
+			p := spawn(t, j)
+			p.until(when)
+			_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+			if code := p.wait(); code != 0 && code != 3 {
+				t.Errorf("%s: exit code %d, said %q", when, code, p.said)
+			}
+			all := gatherChain(t, j.place, false)
+			report(t, when, c.Chain(t.Context(), all, false))
+			report(t, when, c.Stopped(t.Context(), all[len(all)-1]))
+			p = spawn(t, j)
+			p.quit(0)
+			if slices.Contains(p.said, "held r") {
+				t.Errorf("%s: I12: the lease of a process that has stopped gracefully was waited for", when)
+			}
+			if all := finishChain(t, c, j.place, when); len(all) != crashtest.Legs {
+				t.Errorf("%s: the chain has %d runs", when, len(all))
+			}
 		}
 	}
 }
