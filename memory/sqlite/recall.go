@@ -14,7 +14,7 @@ import (
 // Recall answers a query from one bank: the filter is applied in the database, before anything is ranked; package rank
 // decides the order. Accepted notes and digests, facts, and messages of threads in the bank are looked at, as they are now.
 func (s *Store) Recall(ctx context.Context, q memory.Query) (memory.Found, error) {
-	src := &source{store: s, scope: memory.Scope{Bank: q.Bank, Tags: q.Filter}, items: map[string]memory.Item{}}
+	src := &source{store: s, scope: memory.Scope{Bank: q.Bank, Tags: q.Filter}, items: map[string]memory.Item{}, held: map[string]int{}}
 	ask := rank.Query{Text: q.Text, Now: s.clock().UnixMilli(), Effort: effortOf(q.Budget), Limit: q.Limit}
 	if s.embedder != nil && ask.Effort == rank.High {
 		vectors, err := s.embedder.Embed(ctx, []string{q.Text})
@@ -86,6 +86,15 @@ func textOf(i memory.Item) string {
 	return i.Text
 }
 
+// What a query looks for in the index: at least so many terms, and as many more as bring so many times the candidates.
+const (
+	fewestTerms = 3
+	matchFactor = 3
+)
+
+// counted bounds the counting of what holds a term: from there on it is estimated.
+const counted = 500
+
 // rankedText bounds how much of a text is ranked: a large value is found by its beginning.
 const rankedText = 16 << 10
 
@@ -94,6 +103,8 @@ type source struct {
 	store *Store
 	scope memory.Scope
 	items map[string]memory.Item
+	// held is how many of the bank's items hold a term, as far as it was asked.
+	held map[string]int
 }
 
 // entry takes an item apart for ranking and keeps it for the answer.
@@ -129,12 +140,30 @@ func (s *source) Stats(ctx context.Context) (rank.Stats, error) {
 // Frequencies counts in the bank, whatever the tags: what another branch has makes words common for this one too, and no
 // other bank does.
 func (s *source) Frequencies(ctx context.Context, terms []string) ([]int, error) {
-	return s.store.holding(ctx, s.scope.Bank, terms)
+	counts, err := s.store.holding(ctx, s.scope.Bank, terms)
+	for i, term := range terms {
+		s.held[term] = counts[i]
+	}
+	return counts, err
 }
 
 func (s *source) Match(ctx context.Context, terms []string, limit int) ([]*rank.Entry, error) {
-	items, err := s.store.Candidates(ctx, s.scope, terms, limit)
+	items, err := s.store.Candidates(ctx, s.scope, s.telling(terms, limit), limit)
 	return s.entries(items), err
+}
+
+// telling are the rarest of the terms, as many as bring a few times the limit: what holds only the frequent ones is not
+// among the best, and to look at all of it takes time in proportion to the bank.
+func (s *source) telling(terms []string, limit int) []string {
+	rare := slices.Clone(terms)
+	slices.SortStableFunc(rare, func(a, b string) int { return s.held[a] - s.held[b] })
+	brought := 0
+	for i, term := range rare {
+		if brought += s.held[term]; i >= fewestTerms && brought > matchFactor*limit {
+			return rare[:i]
+		}
+	}
+	return rare
 }
 
 func (s *source) Adjacent(ctx context.Context, of []*rank.Entry) ([]*rank.Entry, error) {
@@ -213,11 +242,16 @@ func (s *Store) holding(ctx context.Context, bank string, terms []string) (count
 					continue
 				}
 			}
-			list, err := column[int](l, "SELECT count(*) FROM mem_fts WHERE mem_fts MATCH ?", expression)
+			// Where there are more, the first of them are taken to be spread as all are.
+			var n, last, end int
+			err := l.QueryRow("SELECT count(*), coalesce(max(rowid), 0), coalesce((SELECT max(no) FROM mem_items), 0) FROM"+
+				" (SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?)", expression, counted).Scan(&n, &last, &end)
 			if err != nil {
 				return err
 			}
-			counts[i] = list[0]
+			if counts[i] = n; n == counted {
+				counts[i] = max(n, int(int64(n)*int64(end)/int64(max(last, 1))))
+			}
 		}
 		return nil
 	})

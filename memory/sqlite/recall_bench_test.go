@@ -22,10 +22,11 @@ func BenchmarkRecall(b *testing.B) {
 			}
 			defer s.Close()
 			rng := rand.New(rand.NewPCG(1, 2))
+			zipf := rand.NewZipf(rng, 1.1, 20, 50_000) // few words are frequent, most are rare; stop words are none of them
 			text := func(words int) string {
 				var out []string
-				for range words { // few words are frequent, most are rare, as in any language
-					out = append(out, fmt.Sprintf("word%d", int(float64(30_000)/(1+rng.Float64()*3_000))))
+				for range words {
+					out = append(out, fmt.Sprintf("word%d", zipf.Uint64()))
 				}
 				return strings.Join(out, " ")
 			}
