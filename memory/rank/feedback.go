@@ -34,6 +34,8 @@ func (r *ranking) feedback(ctx context.Context) error {
 			}
 		}
 	}
+	heavier := func(a, b string) int { return cmp.Or(cmp.Compare(mass[b], mass[a]), cmp.Compare(a, b)) }
+	names = top(names, 4*r.feedbackTerms, heavier) // each costs the source a count
 	frequencies, err := r.src.Frequencies(ctx, names)
 	if err != nil {
 		return err
@@ -41,7 +43,7 @@ func (r *ranking) feedback(ctx context.Context) error {
 	for i, t := range names {
 		mass[t] *= idf(r.stats.Docs, frequencies[i])
 	}
-	names = top(names, r.feedbackTerms, func(a, b string) int { return cmp.Or(cmp.Compare(mass[b], mass[a]), cmp.Compare(a, b)) })
+	names = top(names, r.feedbackTerms, heavier)
 	sum := 0.0
 	for _, t := range names {
 		sum += mass[t]

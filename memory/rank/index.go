@@ -101,9 +101,16 @@ func (x *Index) Match(_ context.Context, terms []string, limit int) ([]*Entry, e
 	return x.best(hit, scores, limit), nil
 }
 
-// best returns the entries with the highest scores; ties go to the earlier entry.
+// best returns the entries with the highest scores; ties go to the newer one, then by id, so that the order in which the
+// index was filled decides nothing.
 func (x *Index) best(hit []int32, scores []float32, limit int) []*Entry {
-	order := func(a, b int32) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) }
+	order := func(a, b int32) int {
+		if c := cmp.Compare(scores[b], scores[a]); c != 0 {
+			return c
+		}
+		x, y := x.entries[a], x.entries[b]
+		return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.ID, y.ID))
+	}
 	hit = top(hit, limit, order)
 	out := make([]*Entry, len(hit))
 	for i, d := range hit {

@@ -36,5 +36,5 @@ var tuned = params{
 	group: .8, best: 5, alone: .6,
 	feedbackDocs: 8, feedbackTerms: 12, lambda: .8,
 	semantic: .5, near: .3,
-	floor: .2,
+	floor: Floor,
 }

@@ -2,9 +2,9 @@ package rank
 
 import "strings"
 
-// Stem takes the endings of an English word, by the algorithm of Porter (1980) with two of the later changes: words of
-// up to two letters stay, and the result is stemmed again until it no longer changes, so that a stem is its own stem.
-// What holds anything but a to z, or is longer than 20 letters (no word of English), is left as it is.
+// Stem takes the endings of an English word, by the algorithm of Porter (1980) with a few changes: words of
+// up to two letters stay, no stem is shorter than three letters where a word of three can be kept (used, using and uses
+// are use), and the result is stemmed again until it no longer changes, so that a stem is its own stem. What holds anything but a to z, or is longer than 20 letters (no word of English), is left as it is.
 func Stem(w string) string {
 	if len(w) < 3 || len(w) > 20 {
 		return w
@@ -100,6 +100,8 @@ func stemOnce(w string) string {
 		return w
 	}
 	switch { // plurals
+	case len(w) == 4 && (strings.HasSuffix(w, "ies") || strings.HasSuffix(w, "ied")): // dies, died: die
+		w = w[:3]
 	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "ies"):
 		w = w[:len(w)-2]
 	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"):
@@ -120,7 +122,9 @@ func stemOnce(w string) string {
 		switch {
 		case strings.HasSuffix(w, "at"), strings.HasSuffix(w, "bl"), strings.HasSuffix(w, "iz"):
 			w += "e"
-		case double(w) && strings.IndexByte("lsz", w[len(w)-1]) < 0:
+		case len(w) == 2 && consonant(w, 1): // used, icing
+			w += "e"
+		case double(w) && len(w) > 3 && strings.IndexByte("lsz", w[len(w)-1]) < 0:
 			w = w[:len(w)-1]
 		case measure(w) == 1 && short(w):
 			w += "e"
@@ -142,7 +146,7 @@ func stemOnce(w string) string {
 			w = s
 		}
 	}
-	if s, ok := strings.CutSuffix(w, "e"); ok {
+	if s, ok := strings.CutSuffix(w, "e"); ok && len(s) > 2 {
 		if m := measure(s); m > 1 || m == 1 && !short(s) {
 			w = s
 		}

@@ -126,7 +126,7 @@ func (s *scanner) compound(i int) int {
 		deep = isDeep
 		i += n
 	}
-	s.flag(start, i)
+	s.flag(start)
 	if len(s.marks) > 1 {
 		s.whole(s.marks)
 		for from := 0; from < len(s.marks); {
@@ -178,7 +178,7 @@ func (s *scanner) thousands(i int) bool {
 }
 
 // flag emits -race, --race and _race as they are typed, beside their words.
-func (s *scanner) flag(start, end int) {
+func (s *scanner) flag(start int) {
 	if start == 0 || s.text[start-1] != '-' && s.text[start-1] != '_' || digit(s.text[start]) {
 		return
 	}
@@ -194,7 +194,6 @@ func (s *scanner) flag(start, end int) {
 	if b.Len() > len("·") {
 		s.terms = append(s.terms, cut(b.String()))
 	}
-	_ = end
 }
 
 // whole emits segments as one term, unless all of them are stop words.
@@ -239,9 +238,6 @@ func (s *scanner) part(m mark, inside bool) {
 		p = p[1:]
 	}
 	s.emit(p)
-	if len(p) >= 12 && strings.Trim(p, "0123456789abcdef") == "" && strings.ContainsAny(p, "0123456789") {
-		s.emit(p[:7])
-	}
 	from := 0
 	humps := 0
 	for at := range text {
@@ -277,13 +273,18 @@ func hump(text string, from, at int) bool {
 	return unicode.IsUpper(before) && unicode.IsLower(after) && !(after == 's' && len(rest) == n)
 }
 
-// emit appends a folded word: stemmed, unless it is a stop word.
+// emit appends a folded word: stemmed, unless it is a stop word. A word whose stem would be one stays whole.
 func (s *scanner) emit(w string) {
 	if w == "" || stop[w] {
 		return
 	}
-	if w = Stem(cut(w)); !stop[w] {
-		s.terms = append(s.terms, w)
+	w = cut(w)
+	if stem := Stem(w); !stop[stem] {
+		w = stem
+	}
+	s.terms = append(s.terms, w)
+	if len(w) >= 12 && strings.Trim(w, "0123456789abcdef") == "" && strings.ContainsAny(w, "0123456789") {
+		s.emit(w[:7]) // as Git shortens it
 	}
 }
 

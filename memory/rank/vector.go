@@ -1,8 +1,10 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 )
 
 // vectors mixes the cosine in. Mixing ranks (RRF) lowered recall in trials, because it lets a weak arm count as much as a
@@ -19,14 +21,27 @@ func (r *ranking) vectors(ctx context.Context) error {
 		}
 		r.add(found)
 	}
+	slices.SortFunc(r.rows, func(a, b *scored) int { return cmp.Compare(a.ID, b.ID) }) // sums depend on the order
 	cosines := make([]float64, len(r.rows))
-	most, nearest := 0.0, 0.0
+	most, usual, n := 0.0, 0.0, 0.0
 	for i, s := range r.rows {
-		cosines[i] = Cosine(s.Vector, r.query.Vector)
+		most = max(most, s.own)
+		if len(s.Vector) == len(r.query.Vector) {
+			cosines[i] = Cosine(s.Vector, r.query.Vector)
+			usual += cosines[i]
+			n++
+		}
+	}
+	// Any two texts are a little alike: what counts is how much nearer a row is than the mean of the candidates. (The 10
+	// keeps the mean of a handful of rows low: they may all be near.)
+	usual = max(usual/(n+10), 0)
+	nearest := 0.0
+	for i, s := range r.rows {
 		if !s.match && cosines[i] < r.near {
 			cosines[i] = 0
 		}
-		most, nearest = max(most, s.own), max(nearest, cosines[i])
+		cosines[i] = max(cosines[i]-usual, 0)
+		nearest = max(nearest, cosines[i])
 	}
 	if nearest == 0 {
 		return nil
@@ -36,10 +51,10 @@ func (r *ranking) vectors(ctx context.Context) error {
 		if most > 0 {
 			s.own /= most
 		}
-		if len(s.Vector) != len(r.query.Vector) {
-			s.own += r.semantic * s.own
+		if len(s.Vector) == len(r.query.Vector) {
+			s.own += r.semantic * cosines[i] / nearest
 		} else {
-			s.own += r.semantic * max(cosines[i], 0) / nearest
+			s.own += r.semantic * s.own
 		}
 		s.score = s.own
 	}

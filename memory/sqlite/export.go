@@ -80,8 +80,9 @@ func (s *Store) Export(ctx context.Context, w io.Writer) error {
 }
 
 func (l *look) exportSpaces(encoder *json.Encoder) error {
-	rows, err := l.Query(`SELECT s.kind, s.id, max(s.high, coalesce((SELECT max(version) FROM mem_items i WHERE i.space = s.no AND i.lane = 'fact' AND i.expires <= ?), 0)) high
-		FROM mem_spaces s WHERE high > 0 ORDER BY s.no`, l.now)
+	rows, err := l.Query(`SELECT kind, id, mark FROM (SELECT s.no, s.kind, s.id, max(s.high,
+			coalesce((SELECT max(version) FROM mem_items i WHERE i.space = s.no AND i.lane = 'fact' AND i.expires <= ?), 0)) mark FROM mem_spaces s)
+		WHERE mark > 0 ORDER BY no`, l.now)
 	if err != nil {
 		return err
 	}

@@ -170,8 +170,17 @@ func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []s
 		if err != nil {
 			return err
 		}
+		old, err := column[int64](&c.look, "SELECT old FROM mem_supersedes WHERE note = ?", no)
+		if err != nil {
+			return err
+		}
 		if err := c.remove(no); err != nil {
 			return err
+		}
+		for _, note := range old { // it may be back, and an equal one is then the same again
+			if err := c.settleSlots(note); err != nil {
+				return err
+			}
 		}
 		for _, original := range originals {
 			if _, err := c.tx.Exec("UPDATE mem_items SET folded = 0 WHERE no = ?", original); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/cairnrun/cairn/memory"
 )
 
@@ -65,9 +67,15 @@ func (l *look) scored(scope memory.Scope, terms []string, limit int) ([]memory.I
 	return list[:min(limit, len(list))], nil
 }
 
-// words splits a text, in lower case and without a plural's or past's ending.
+// words splits a text, in lower case, without marks and without a plural's or past's ending.
 func words(text string) []string {
-	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	unmarked := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFD.String(text))
+	list := strings.FieldsFunc(unmarked, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	for i, w := range list {
 		for _, ending := range []string{"ing", "ies", "es", "ed", "s", "e", "y"} {
 			if stem, cut := strings.CutSuffix(w, ending); cut && len(stem) > 2 {

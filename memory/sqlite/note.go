@@ -43,15 +43,20 @@ func (s *Store) Retain(ctx context.Context, d memory.Digest) (memory.Note, bool,
 	return s.SaveNote(ctx, n)
 }
 
-// content is what makes two notes equal. A time that was not given is none.
+// content is what makes two notes equal. The time of a digest belongs to it, that of another note if it was given.
 func content(n memory.Note) ([]byte, error) {
-	if n.Time.Equal(n.Created) {
-		n.Time = time.Time{}
+	at := from(n.Time)
+	if n.Task == "" && at == from(n.Created) {
+		at = ever
 	}
-	return json.Marshal([]any{n.Type, n.Title, n.Body, n.Task, n.Tags, n.Supersedes, n.Sources, from(n.Valid.From), until(n.Valid.To), from(n.Time)})
+	return json.Marshal([]any{n.Type, n.Title, n.Body, n.Task, n.Tags, n.Supersedes, n.Sources, from(n.Valid.From), until(n.Valid.To), at})
 }
 
 func (c *change) saveNote(n memory.Note) (*record, bool, error) {
+	n.Created = moment(c.now)
+	if n.Time.IsZero() {
+		n.Time = n.Created
+	}
 	raw, err := content(n)
 	if err != nil {
 		return nil, false, err
@@ -80,11 +85,8 @@ func (c *change) saveNote(n memory.Note) (*record, bool, error) {
 		}
 	}
 	r := &record{lane: memory.NoteLane, ns: n.Namespace, name: n.ID, bank: n.Bank, tags: n.Tags, title: []byte(n.Title), body: []byte(n.Body),
-		slot: slot, at: c.now, created: c.now, changed: c.now, expires: never, validFrom: from(n.Valid.From), valid: until(n.Valid.To), origin: n.Origin,
+		slot: slot, at: from(n.Time), created: c.now, changed: c.now, expires: never, validFrom: from(n.Valid.From), valid: until(n.Valid.To), origin: n.Origin,
 		kind: string(n.Type), status: n.Status, pinned: n.Pinned, task: n.Task, supersedes: n.Supersedes, sources: n.Sources}
-	if !n.Time.IsZero() {
-		r.at = n.Time.UnixMilli()
-	}
 	if err := c.insert(r); err != nil {
 		return nil, false, err
 	}

@@ -15,12 +15,24 @@ import (
 // ApplicationID is in the header of every database of this module ("cair"): memory may live in the file of the runs.
 const ApplicationID = 0x63616972
 
+// Synchronous says what a commit waits for.
+type Synchronous = dbfile.Synchronous
+
+const (
+	// Full waits for the disk: an acknowledged write survives a power cut.
+	Full = dbfile.Full
+	// Normal survives a killed process, but a power cut may take the last commits back.
+	Normal = dbfile.Normal
+)
+
 // Config describes a store. Exactly one of Path and DB is required.
 type Config struct {
 	// Path is a file of memory's own; missing directories are made. What is deleted in it is overwritten with zeros.
 	Path string
 	// DB is a file that others share, the runs for one, and that its opener closes.
 	DB *dbfile.DB
+	// Synchronous is of the file at Path. Defaults to Full.
+	Synchronous Synchronous
 	// Clock tells what has expired and what is valid. Defaults to time.Now.
 	Clock func() time.Time
 	// Keys encrypt texts at rest, if there are any: what is written is sealed with the first, the others only open what was
@@ -61,7 +73,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		s.clock = time.Now
 	}
 	if c.DB == nil {
-		s.db, err = dbfile.Open(ctx, dbfile.Config{Path: c.Path, ApplicationID: ApplicationID, ReadOnly: c.ReadOnly, SecureDelete: true})
+		s.db, err = dbfile.Open(ctx, dbfile.Config{
+			Path: c.Path, Synchronous: c.Synchronous, ApplicationID: ApplicationID, ReadOnly: c.ReadOnly, SecureDelete: true,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func newFixture(t testing.TB, keys ...sqlite.Key) *fixture {
 
 func (f *fixture) open(keys ...sqlite.Key) *sqlite.Store {
 	f.t.Helper()
-	s, err := sqlite.Open(f.ctx, sqlite.Config{Path: f.path, Clock: f.clock.Now, Keys: keys})
+	s, err := sqlite.Open(f.ctx, sqlite.Config{Path: f.path, Clock: f.clock.Now, Keys: keys, Synchronous: sqlite.Normal})
 	if err != nil {
 		f.t.Fatal(err)
 	}
