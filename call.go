@@ -30,6 +30,8 @@ type Call struct {
 	Prompted bool
 	Memory   string
 	Tools    []Tool
+	// History is what was said before in the conversation that the task goes on with.
+	History []Message
 	// Meter is asked before each model call and told after it. Nil outside of an engine.
 	Meter Meter
 }

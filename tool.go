@@ -5,6 +5,15 @@ import (
 	"encoding/json"
 )
 
+// Message is something said before, in a conversation that an agent goes on with.
+type Message struct {
+	// Role is user, assistant, system or tool.
+	Role    string `json:"role"`
+	Content string `json:"content,omitempty"`
+	// Data is a provider's own form of the message, if it was kept.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
 // Tool is something that an agent can do in the middle of its work.
 type Tool struct {
 	Name        string

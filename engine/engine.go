@@ -24,10 +24,12 @@ type Engine struct {
 	// life ends when Close begins; work ends when Close no longer waits.
 	life context.Context
 	die  context.CancelFunc
-	// background are the keeper, the poller and the courier.
-	background sync.WaitGroup
-	poke       chan struct{}
-	posted     chan struct{}
+	// background are the keeper and the poller; the courier ends before them, when stop closes.
+	background, courier sync.WaitGroup
+	stop                chan struct{}
+	stopping            sync.Once
+	poke                chan struct{}
+	posted              chan struct{}
 	// starting are calls of Start and Resume that Close must wait for: what they have made durable has to be driven.
 	starting sync.WaitGroup
 
@@ -50,13 +52,13 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, workflows: workflows, slots: semaphore.NewWeighted(int64(cfg.ProcessLimit)),
-		poke: make(chan struct{}, 1), posted: make(chan struct{}, 1), runs: map[string]*Run{},
+		poke: make(chan struct{}, 1), posted: make(chan struct{}, 1), stop: make(chan struct{}), runs: map[string]*Run{},
 	}
 	e.life, e.die = context.WithCancel(context.WithoutCancel(ctx))
 	e.background.Go(e.keepLeases)
 	e.background.Go(e.readInbox)
 	if len(cfg.Deliver) > 0 {
-		e.background.Go(e.emptyOutbox)
+		e.courier.Go(e.emptyOutbox)
 	}
 	return e, nil
 }
@@ -82,6 +84,10 @@ func (e *Engine) Close(ctx context.Context) error {
 			}
 		}
 	}
+	e.stopping.Do(func() { close(e.stop) })
+	patience := context.AfterFunc(ctx, e.die)
+	e.courier.Wait()
+	patience()
 	e.die()
 	e.background.Wait()
 	return nil

@@ -18,7 +18,7 @@ const (
 	noHandlerFor = time.Minute
 )
 
-// emptyOutbox delivers effects until the engine closes.
+// emptyOutbox delivers effects until the engine closes, those of its last frames included.
 func (e *Engine) emptyOutbox() {
 	tick := time.NewTicker(outboxIdle)
 	defer tick.Stop()
@@ -27,6 +27,10 @@ func (e *Engine) emptyOutbox() {
 		}
 		select {
 		case <-e.life.Done():
+			return
+		case <-e.stop:
+			for e.deliver() {
+			}
 			return
 		case <-tick.C:
 		case <-e.posted:

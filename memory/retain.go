@@ -38,12 +38,28 @@ func digest(path string, output json.RawMessage) string {
 	return grapheme.Cut(fmt.Sprintf("%s: %s", path, text), MaxDigest)
 }
 
-// Deliver takes a retained digest out of the outbox. id is the effect's operation id: delivering twice keeps it once.
-func (r *Runtime) Deliver(ctx context.Context, id string, body json.RawMessage) error {
-	var s Saved
-	if err := json.Unmarshal(body, &s); err != nil {
-		return fmt.Errorf("memory: effect %s is no digest: %w", id, err)
+// Deliver takes what tasks leave out of the outbox: digests and turns. id is the effect's operation id: delivering twice keeps
+// it once.
+func (r *Runtime) Deliver(ctx context.Context, id, kind string, body json.RawMessage) error {
+	var err error
+	switch kind {
+	case RetainKind:
+		var s Saved
+		if err = json.Unmarshal(body, &s); err == nil {
+			s.ID = id
+			return r.Store.Keep(ctx, s)
+		}
+	case AppendKind:
+		var op Operation
+		if err = json.Unmarshal(body, &op); err == nil {
+			_, err = r.Store.Apply(ctx, id, op)
+			return err
+		}
+	default:
+		return fmt.Errorf("memory: %q is no kind of effect of memory", kind)
 	}
-	s.ID = id
-	return r.Keeper.Keep(ctx, s)
+	return fmt.Errorf("memory: effect %s of kind %s can't be read: %w", id, kind, err)
 }
+
+// Kinds are those of the effects that Deliver takes.
+func (r *Runtime) Kinds() []string { return []string{RetainKind, AppendKind} }

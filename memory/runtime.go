@@ -23,9 +23,10 @@ const TimeoutEnv = "CAIRN_MEMORY_TIMEOUT"
 
 // Runtime gives tasks their memory. Its Middleware goes into an engine's configuration, its Deliver to the outbox.
 type Runtime struct {
-	// Recaller answers, Keeper keeps. Both are required.
+	// Store is what bodies get by From, and what keeps. Required.
+	Store Store
+	// Recaller answers. Defaults to Store; a remote backend is another.
 	Recaller Recaller
-	Keeper   Keeper
 	// Timeout bounds what is fetched before a task. 0 is TimeoutEnv, or DefaultTimeout.
 	Timeout time.Duration
 }
@@ -46,11 +47,19 @@ type snapshot struct {
 // function for engine.Config.Middleware.
 func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+		ctx = With(ctx, r.Store)
 		spec := call.Policy.Memory
-		if spec == nil || !spec.Active() {
+		talks := call.Policy.Config[conversationFeature]
+		if (spec == nil || !spec.Active()) && talks == nil {
 			return next(ctx, call)
 		}
 		mine := *call
+		if talks != nil {
+			next = r.conversing(next, &mine, talks)
+		}
+		if spec == nil || !spec.Active() {
+			return next(ctx, &mine)
+		}
 		var reports reports
 		if call.Prompted && (spec.Recall != "off" || len(spec.Primers) > 0) {
 			snap, fresh, err := r.snapshot(ctx, call, *spec)
@@ -73,6 +82,35 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 		result.Effects = append(result.Effects, effects...)
 		return result, err
 	}
+}
+
+// conversing gives a call its thread's history, and appends its turn when it has succeeded.
+func (r *Runtime) conversing(next cairn.Run, call *cairn.Call, config json.RawMessage) cairn.Run {
+	return func(ctx context.Context, mine *cairn.Call) (cairn.Result, error) {
+		var t talk
+		err := json.Unmarshal(config, &t)
+		if err == nil {
+			mine.History, err = r.history(ctx, call, t)
+		}
+		if err != nil {
+			return cairn.Result{}, fmt.Errorf("memory: the conversation %s: %w", t.Thread.ID, err)
+		}
+		result, err := next(ctx, mine)
+		if err != nil {
+			return result, err
+		}
+		effect, err := turn(call, t, result.Output)
+		result.Effects = append(result.Effects, effect)
+		return result, err
+	}
+}
+
+// recaller is who answers.
+func (r *Runtime) recaller() Recaller {
+	if r.Recaller != nil {
+		return r.Recaller
+	}
+	return r.Store
 }
 
 // snapshot is the block of the task's first attempt, out of the journal, or made now. That it could not be fetched is in
@@ -139,7 +177,7 @@ func (r *Runtime) fetch(ctx context.Context, spec cairn.MemorySpec, query string
 			})
 			both.Go(func() (err error) {
 				if len(spec.Primers) > 0 {
-					a.primers, err = r.Recaller.Primers(ctx, bank, spec.Primers)
+					a.primers, err = r.recaller().Primers(ctx, bank, spec.Primers)
 				}
 				return err
 			})
@@ -158,7 +196,7 @@ func (r *Runtime) recall(ctx context.Context, q Query) (found Found, err error) 
 			err = fmt.Errorf("the backend panicked: %v", p)
 		}
 	}()
-	return r.Recaller.Recall(ctx, q)
+	return r.recaller().Recall(ctx, q)
 }
 
 // assemble makes the block of what the banks have answered, and reports on each.

@@ -18,6 +18,7 @@ import (
 
 // bank is a backend of a few texts.
 type bank struct {
+	memory.Store
 	mu      sync.Mutex
 	rows    map[string][]string // by bank
 	primers map[string]map[string]string
@@ -74,7 +75,7 @@ func attempt(t *testing.T, b *bank, j journal, m memory.Memory, body func(ctx co
 		t.Fatal(spec.Mistakes)
 	}
 	resolved := spec.Memory.Under(cairn.RootMemory)
-	rt := &memory.Runtime{Recaller: b, Keeper: b}
+	rt := &memory.Runtime{Store: b}
 	run := rt.Middleware(func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
 		seen = *call
 		if body != nil {
@@ -151,10 +152,10 @@ func TestRetainWritesThroughTheOutbox(t *testing.T) {
 	if len(b.kept) != 0 || len(result.Effects) != 2 {
 		t.Fatalf("kept %v at once, %d effects", b.kept, len(result.Effects))
 	}
-	rt := &memory.Runtime{Recaller: b, Keeper: b}
+	rt := &memory.Runtime{Store: b}
 	for range 2 {
 		for i, e := range result.Effects {
-			if err := rt.Deliver(t.Context(), fmt.Sprint("op", i), e.Body); e.Kind != memory.RetainKind || err != nil {
+			if err := rt.Deliver(t.Context(), fmt.Sprint("op", i), e.Kind, e.Body); e.Kind != memory.RetainKind || err != nil {
 				t.Fatal(e.Kind, err)
 			}
 		}

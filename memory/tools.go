@@ -214,7 +214,7 @@ func (r *Runtime) keep(ctx context.Context, call *cairn.Call, spec cairn.MemoryS
 			Origin: Origin{Run: call.Run, Path: call.Path, Attempt: call.Attempt}})
 	}
 	for _, s := range all {
-		if err := r.Keeper.Keep(ctx, s); err != nil {
+		if err := r.Store.Keep(ctx, s); err != nil {
 			return nil, fmt.Errorf("remember in bank %s: %w", s.Bank, err)
 		}
 	}

@@ -47,6 +47,8 @@ type Request struct {
 	// Memory is recalled material, fenced and marked as advisory, that stands before the prompt; "" is none. Message has
 	// both.
 	Memory string
+	// History is what was said before in the conversation that the task goes on with, oldest first.
+	History []cairn.Message
 	// Tools are for the agent to use besides its own.
 	Tools []cairn.Tool
 	// Schema is the JSON schema the answer has to fit. It is nil when the task's output is a string, which takes any
@@ -86,7 +88,7 @@ func promptInput(prompt func(v *cairn.View) string) func(*cairn.View) (json.RawM
 
 func runAgent[T any](agent Agent) cairn.Run {
 	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
-		req := Request{Memory: call.Memory, Tools: call.Tools}
+		req := Request{Memory: call.Memory, History: call.History, Tools: call.Tools}
 		if err := json.Unmarshal(call.Input, &req.Prompt); err != nil {
 			return cairn.Result{}, Permanent(fmt.Errorf("the task's stored prompt can't be read: %w", err))
 		}

@@ -130,6 +130,9 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
+// DB is the file, for other stores of this module that share it. They must not be used once this store is closed.
+func (s *Store) DB() *dbfile.DB { return s.db }
+
 func (s *Store) now() int64 { return s.clock().UnixMilli() }
 
 // moment is how stored milliseconds look outside.

@@ -46,7 +46,11 @@ func (l *look) matching(scope memory.Scope, terms []string, limit int) (list []m
 		}
 		tokens = append(tokens, spaceToken(space))
 	}
-	expression := match(terms, tokens...)
+	wanted := make([]string, len(terms))
+	for i, term := range terms {
+		wanted[i] = indexed(term)
+	}
+	expression := match(wanted, tokens...)
 	if expression == "" {
 		return nil, nil
 	}

@@ -213,13 +213,13 @@ func (c *change) rareWords(texts []string, going map[int64]bool) (rare []string,
 			if len(rare) == maxWords || len(seen) > 20*maxWords {
 				return rare, nil
 			}
-			if len(word) < 4 || seen[word] {
+			if len(word) < 4 || seen[word] || indexed(word) == "" { // or too common for the index
 				continue
 			}
 			seen[word] = true
 			elsewhere := false
 			if c.ring.current == "" {
-				numbers, err := column[int64](&c.look, "SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?", match([]string{word}), len(going)+1)
+				numbers, err := column[int64](&c.look, "SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?", match([]string{indexed(word)}), len(going)+1)
 				if err != nil {
 					return nil, err
 				}
