@@ -26,11 +26,16 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 		if err != nil {
 			return err
 		}
+		runtime, err := a.memory(ctx, store)
+		if err != nil {
+			return err
+		}
 		s := &session{app: a, store: store, progress: a.progress(quiet)}
 		s.progress.start()
 		defer s.progress.close()
 		s.engine, err = engine.Open(context.WithoutCancel(ctx), engine.Config{
 			Store: store, Workflows: a.definers, Artifacts: files, Observe: s.progress.frame,
+			Middleware: []engine.Middleware{runtime.Middleware}, Deliver: deliveries(runtime),
 		})
 		if err != nil {
 			return err
