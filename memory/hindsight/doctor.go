@@ -17,8 +17,8 @@ type Checkup struct {
 	// Banks exist under the configured prefix. Missing were asked about and don't.
 	Banks   []Bank
 	Missing []string
-	// Problems are what a person should look at, worst first. None: all is well.
-	Problems []cairn.Error
+	// Problems are *cairn.Error, what a person should look at, worst first. None: all is well.
+	Problems []error
 }
 
 // tested are the versions this client ran against.
@@ -29,11 +29,9 @@ var tested = []string{"0.9.1", "1.1.0"}
 func (c *Client) Doctor(ctx context.Context, banks ...string) Checkup {
 	var out Checkup
 	add := func(code cairn.Code, message, next string) {
-		out.Problems = append(out.Problems, cairn.Error{Code: code, Message: message, Next: next})
+		out.Problems = append(out.Problems, &cairn.Error{Code: code, Message: message, Next: next})
 	}
-	report := func(err error) {
-		out.Problems = append(out.Problems, cairn.Error{Code: cairn.CodeOf(err, Unavailable), Message: err.Error()})
-	}
+	report := func(err error) { out.Problems = append(out.Problems, err) }
 	if err := c.Live(ctx); err != nil && !absent(err) { // older servers have no such call
 		report(err)
 		return out
