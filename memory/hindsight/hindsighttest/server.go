@@ -586,8 +586,14 @@ var (
 	words = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 )
 
-// tokensOf counts pessimistically, as for a text of rare words: three bytes each.
-func tokensOf(s string) int { return (len(s) + 2) / 3 }
+// tokensOf is a tokenizer's worst: three bytes of a word, or one of anything else, are a token.
+func tokensOf(s string) int {
+	n := 0
+	for _, w := range words.FindAllString(s, -1) {
+		n += (len(w) + 2) / 3
+	}
+	return n + len(strings.Join(strings.Fields(words.ReplaceAllString(s, "")), ""))
+}
 
 func shares(text, query string) bool {
 	have := words.FindAllString(strings.ToLower(text), -1)
