@@ -21,6 +21,7 @@ const (
 // Banks lists the banks under the configured prefix, at most 10,000. Those without the prefix are another's.
 func (c *Client) Banks(ctx context.Context) ([]Bank, error) {
 	var out []Bank
+	seen := map[string]bool{}
 	for offset := 0; offset < bankMost; {
 		params, err := page(bankPage, offset)
 		if err != nil {
@@ -31,18 +32,20 @@ func (c *Client) Banks(ctx context.Context) ([]Bank, error) {
 				ID    string `json:"bank_id"`
 				Facts int    `json:"fact_count"`
 			} `json:"banks"`
-			Total int `json:"total"`
 		}
 		if err := c.call(ctx, http.MethodGet, "/v1/default/banks", params, nil, &answer); err != nil {
 			return nil, err
 		}
+		before := len(seen)
 		for _, b := range answer.Banks {
-			if name, ok := c.plain(b.ID); ok {
+			if name, ok := c.plain(b.ID); ok && !seen[b.ID] {
 				out = append(out, Bank{Name: name, Facts: b.Facts})
 			}
+			seen[b.ID] = true
 		}
+		// Some servers list all at once whatever the limit, and give no total.
 		offset += len(answer.Banks)
-		if len(answer.Banks) == 0 || offset >= answer.Total {
+		if len(answer.Banks) < bankPage || len(seen) == before {
 			break
 		}
 	}
