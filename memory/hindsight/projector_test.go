@@ -183,6 +183,7 @@ func disorder(t *testing.T, seed uint64) {
 	last, effects := map[string]int64{}, map[string]int{}
 	for _, a := range server.Applied() {
 		if a.Operation == "" {
+			last[a.Bank+" "+a.Document+" doubled"] = 0
 			continue
 		}
 		version, err := strconv.ParseInt(a.Item.Metadata[hindsight.VersionKey], 10, 64)
@@ -193,7 +194,10 @@ func disorder(t *testing.T, seed uint64) {
 		if version < last[name] {
 			t.Errorf("%s: version %d came after %d", name, version, last[name])
 		}
-		last[name] = version
+		if last[name] = version; last[name+" doubled"] == version {
+			t.Errorf("%s: version %d was stored twice in a row", name, version)
+		}
+		last[name+" doubled"] = version
 		if effects[a.Operation]++; effects[a.Operation] > 1 {
 			t.Errorf("%s: operation %s took effect twice", name, a.Operation)
 		}
@@ -402,6 +406,42 @@ func TestRetryAfter(t *testing.T) {
 		p.Run(ctx, make(chan struct{}))
 		if queue.Waiting() != 0 || len(at) < 2 || at[1] < 90*time.Second || at[1] > 96*time.Second || reports < 20 {
 			t.Errorf("requests at %v, %d reports", at, reports)
+		}
+	})
+}
+
+// A deletion waits for what the server still has to do for the document: an earlier write that was given up here would
+// bring it back.
+func TestDeletionWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := hindsighttest.NewServer("1.1.0")
+		server.Slow = true
+		queue := &hindsighttest.Queue{}
+		gone := lesson
+		gone.OperationID, gone.Version, gone.Op = "op2", 2, hindsight.Delete
+		queue.Add(gone)
+		p := projected(queue, &network{handler: server})
+		for i := range 120 { // more than a page, of other documents
+			if _, err := p.Client.Retain(t.Context(), "project-x", hindsight.Record{Operation: fmt.Sprint(i), Document: fmt.Sprint("d", i), Content: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			if i == 3 {
+				if _, err := p.Client.Retain(t.Context(), "project-x", hindsight.Record{Operation: "op", Document: "d", Content: "x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got, err := p.Drain(t.Context()); err != nil || got.Later != 1 || got.Done != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		for server.Work(func(int) int { return 0 }, "") {
+		}
+		<-time.After(time.Minute)
+		if got, err := p.Drain(t.Context()); err != nil || got.Done != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if _, there := server.Content("dev-project-x", "d"); there {
+			t.Error("the document is there")
 		}
 	})
 }
