@@ -378,12 +378,8 @@ func TestDoctor(t *testing.T) {
 func FuzzText(f *testing.F) {
 	f.Add("a\x00\xed\xa0\x80b")
 	f.Add(strings.Repeat("§", 2000))
-	fake := hindsighttest.NewServer("0.9.1")
-	c, err := hindsight.New(hindsight.Config{URL: "http://x", HTTP: &http.Client{Transport: &network{handler: fake}}})
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, s string) {
+		c := newClient(t, hindsight.Config{URL: "http://x", HTTP: &http.Client{Transport: &network{handler: hindsighttest.NewServer("0.9.1")}}})
 		got, err := c.Recall(t.Context(), "b", hindsight.Query{Text: s, Filter: [][]string{{"t" + s}}})
 		if err != nil || got.QueryBytes > 1500 {
 			t.Errorf("recall: %+v, %v", got, err)

@@ -11,8 +11,8 @@ import (
 )
 
 // Projector brings the changes of a queue to the server, so that every document ends in its newest version, once in
-// effect, whatever fails or is killed in between. Client and Queue are required. Any number may drain one queue; one
-// Projector must not be used by two goroutines.
+// effect, whatever fails or is killed in between. Client and Queue are required. Any number may drain one queue, in one process or
+// several; a Projector keeps no state, and its fields must not change while it runs.
 //
 // A change is done when the server says that its operation is completed and shows the document in that version. Until
 // then no newer version of the document is sent, because the server works on what it has taken in any order. A server
@@ -322,7 +322,7 @@ func (s *pass) failed(ctx context.Context, item Item, err error) {
 	if fault != nil {
 		wait = max(wait, fault.After)
 		if fault.Status == 0 || fault.Status == http.StatusTooManyRequests || fault.Status == http.StatusServiceUnavailable {
-			s.down, s.pause = true, max(wait, s.pause)
+			s.down, s.pause = true, max(fault.After, min(wait, 30*time.Second)) // the others' pause: it was not their fault
 		}
 	}
 	s.Failed++

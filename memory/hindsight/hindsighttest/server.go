@@ -67,19 +67,6 @@ type doc struct {
 	reason  string
 }
 
-// Model is a mental model to be put into the server.
-type Model struct {
-	ID, Name, Question, Content string
-	Tags                        []string
-}
-
-type op struct {
-	id, bank, state, reason string
-	item                    Item
-	created                 time.Time
-	tries                   int
-}
-
 // NewServer makes an empty one that behaves like a version, "0.9.1" or "1.1.0".
 func NewServer(version string) *Server {
 	s := &Server{version: version, banks: map[string]*bank{}, ops: map[string]*op{}, mux: http.NewServeMux()}
@@ -120,41 +107,11 @@ func NewServer(version string) *Server {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// AddModel puts a mental model into a bank, which is made if it is not there. The bank's name is the server's.
-func (s *Server) AddModel(name string, m Model) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bank(name).models[m.ID] = m
-}
-
 // SetDown makes the database unreachable or reachable.
 func (s *Server) SetDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = down
-}
-
-// Work takes one of the waiting operations, chosen by pick from 0 to n-1, and completes it, or lets it fail for a reason.
-// It returns false if none waits.
-func (s *Server) Work(pick func(n int) int, reason string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var waiting []*op
-	for _, id := range s.order {
-		if o := s.ops[id]; o.state == "pending" {
-			waiting = append(waiting, o)
-		}
-	}
-	if len(waiting) == 0 {
-		return false
-	}
-	o := waiting[pick(len(waiting))]
-	if reason != "" {
-		o.state, o.reason = "failed", reason
-		return true
-	}
-	s.apply(o)
-	return true
 }
 
 // Applied returns all effects so far.
@@ -457,102 +414,6 @@ func (s *Server) deleteDocument(r *http.Request) (int, any) {
 	delete(s.banks[r.PathValue("bank")].docs, d.Document)
 	s.applied = append(s.applied, Applied{Bank: r.PathValue("bank"), Document: d.Document})
 	return 200, map[string]any{"success": true, "message": "deleted", "document_id": d.Document, "memory_units_deleted": 1}
-}
-
-func (s *Server) listOperations(r *http.Request) (int, any) {
-	limit, offset := window(r, 20)
-	if limit > 100 {
-		return invalid([]any{"query", "limit"}, "Input should be less than or equal to 100")
-	}
-	name := r.PathValue("bank")
-	if s.banks[name] == nil {
-		return s.missing(r, map[string]any{"bank_id": name, "operations": []any{}, "total": 0, "limit": limit, "offset": offset})
-	}
-	var found []any
-	for _, id := range slices.Backward(s.order) {
-		o := s.ops[id]
-		if want := r.URL.Query().Get("status"); o.bank != name || want != "" && o.state != want {
-			continue
-		}
-		found = append(found, map[string]any{"id": o.id, "task_type": "batch_retain", "items_count": 1, "document_id": o.item.Document,
-			"created_at": o.created.Format(time.RFC3339Nano), "status": o.state, "error_message": o.message(), "retry_count": o.tries})
-	}
-	return 200, map[string]any{"bank_id": name, "operations": list(cut(found, limit, offset)), "total": len(found), "limit": limit, "offset": offset}
-}
-
-func (o *op) message() any {
-	if o.reason == "" {
-		return nil
-	}
-	return o.reason
-}
-
-func (s *Server) operation(r *http.Request) *op {
-	o := s.ops[r.PathValue("id")]
-	if o == nil || o.bank != r.PathValue("bank") {
-		return nil
-	}
-	return o
-}
-
-func (s *Server) getOperation(r *http.Request) (int, any) {
-	o := s.operation(r)
-	if o == nil {
-		if !uuidForm.MatchString(r.PathValue("id")) {
-			return 400, detail("Invalid operation_id format: " + r.PathValue("id"))
-		}
-		return 200, map[string]any{"operation_id": r.PathValue("id"), "status": "not_found"}
-	}
-	return 200, map[string]any{"operation_id": o.id, "status": o.state, "operation_type": "batch_retain", "error_message": o.message(),
-		"created_at": o.created.Format(time.RFC3339Nano), "retry_count": o.tries}
-}
-
-func (s *Server) retryOperation(r *http.Request) (int, any) {
-	o := s.operation(r)
-	if o == nil {
-		return 404, detail("Operation not found")
-	}
-	if o.state == "failed" || o.state == "cancelled" {
-		o.state, o.reason = "pending", ""
-		o.tries++
-		if !s.Slow {
-			s.apply(o)
-		}
-	}
-	return 200, map[string]any{"success": true, "message": "queued", "operation_id": o.id}
-}
-
-func (m Model) answer(bankName string) map[string]any {
-	return map[string]any{"id": m.ID, "bank_id": bankName, "name": m.Name, "source_query": m.Question, "content": m.Content,
-		"tags": texts(m.Tags), "is_stale": false, "last_refreshed_at": "2026-11-01T00:00:00+00:00"}
-}
-
-func (s *Server) listModels(r *http.Request) (int, any) {
-	name := r.PathValue("bank")
-	b := s.banks[name]
-	if b == nil {
-		return s.missing(r, map[string]any{"items": []any{}, "total": 0, "limit": 100, "offset": 0})
-	}
-	var ids []string
-	for id := range b.models {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	var items []any
-	for _, id := range ids {
-		items = append(items, b.models[id].answer(name))
-	}
-	return 200, map[string]any{"items": list(items), "total": len(items), "limit": 1000, "offset": 0}
-}
-
-func (s *Server) getModel(r *http.Request) (int, any) {
-	name, id := r.PathValue("bank"), r.PathValue("id")
-	if b := s.banks[name]; b != nil {
-		if m, ok := b.models[id]; ok {
-			return 200, m.answer(name)
-		}
-	}
-	return 404, detail("Mental model '" + id + "' not found")
 }
 
 func (s *Server) listTags(r *http.Request) (int, any) {
