@@ -2,10 +2,10 @@ FUZZTIME    ?= 10s
 KILL_ROUNDS ?= 500
 
 .DEFAULT_GOAL := help
-.PHONY: help test race check cross bench microbench fuzz kill ci
+.PHONY: help test race check cross bench microbench fuzz kill hindsight-live ci
 
 help: ## print this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
 
 test: ## run all tests
 	go test ./...
@@ -37,6 +37,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 kill: ## kill real processes over and over: KILL_ROUNDS (500) per test
 	CAIRN_KILL_ROUNDS=$(KILL_ROUNDS) go test -count=1 -run Kill -timeout 3h -v ./...
+
+hindsight-live: ## start real Hindsight servers from PyPI and run the live test of memory/hindsight against them
+	memory/hindsight/live/run.sh
 
 ci: ## run all that has to pass before a change goes in
 	.ci/run
