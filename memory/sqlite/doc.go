@@ -22,8 +22,8 @@
 //
 // # Forgetting
 //
-// Forget deletes rows and index entries, has the index drop entries at once instead of marking them, and cuts the -wal file.
-// In a file opened by Path deleted bytes are overwritten with zeros. In a shared file they may lie in free pages until
+// Forget deletes rows and index entries, merges the index so that nothing is left in it that was only marked as deleted, and
+// cuts the -wal file. In a file opened by Path deleted bytes are overwritten with zeros. In a shared file they may lie in free pages until
 // these are used again, unless its opener has set SecureDelete. Copies and backups of the file are not reached. A deleted or
 // overwritten fact is not forgotten: its versions stay until PruneVersions or Forget.
 //

@@ -27,8 +27,10 @@ const maxWords = 64
 
 // Forget removes every trace of a namespace: items with all versions, index entries, tags, links, vectors, and what is queued
 // for the remote backend. Documents that the backend may have get a deletion queued instead, which names them and nothing
-// else. All of it is one transaction; then the deleted bytes are taken out of the -wal file. In a file of memory's own
-// they are overwritten with zeros; in one that is shared with the runs that is up to whoever opened it.
+// else. All of that is one transaction. Then the index is merged, which drops what it had only marked, in time proportional to
+// its size but in pieces that let other writers through, and the -wal file is cut. In a file of memory's own deleted bytes
+// are overwritten with zeros; in one that is shared with the runs that is up to whoever opened it. After an error of that
+// second part the items are gone, and the next Open or Forget finishes it.
 //
 // A forgotten namespace may be written to again. An operation that was applied is still known as such and not repeated.
 func (s *Store) Forget(ctx context.Context, ns memory.Namespace) (Forgotten, error) {
@@ -126,13 +128,63 @@ func (s *Store) ForgetItem(ctx context.Context, ref memory.Ref) (Forgotten, erro
 }
 
 func (s *Store) forget(ctx context.Context, fn func(c *change, f *Forgotten) error) (f Forgotten, err error) {
-	err = s.write(ctx, func(c *change) error { return fn(c, &f) })
+	err = s.write(ctx, func(c *change) error {
+		if err := fn(c, &f); err != nil {
+			return err
+		}
+		_, err := c.tx.Exec("INSERT INTO mem_meta (name, value) VALUES ('purge', x'01') ON CONFLICT (name) DO NOTHING")
+		return err
+	})
 	if err != nil {
 		return Forgotten{}, err
 	}
 	slices.Sort(f.Documents)
 	f.Documents = slices.Compact(f.Documents)
-	return f, s.db.Checkpoint(ctx)
+	return f, s.purge(ctx)
+}
+
+// purgePiece is how many pages of the index are merged in one transaction.
+const purgePiece = 1000
+
+// purge takes out of the index what is only marked as deleted, by merging all of its parts into one, a piece at a time, so that
+// other writers come in between. Marking is what makes overwriting facts cheap. Opening goes on with a purge that a kill has
+// interrupted.
+func (s *Store) purge(ctx context.Context) error {
+	for pages, done := -purgePiece, false; !done; pages = purgePiece {
+		err := s.write(ctx, func(c *change) error {
+			var before, after int64
+			if err := c.QueryRow("SELECT total_changes()").Scan(&before); err != nil {
+				return err
+			}
+			if _, err := c.tx.Exec("INSERT INTO mem_fts (mem_fts, rank) VALUES ('merge', ?)", pages); err != nil {
+				return err
+			}
+			if err := c.QueryRow("SELECT total_changes()").Scan(&after); err != nil {
+				return err
+			}
+			if done = after-before < 2; !done { // the command itself is one change
+				return nil
+			}
+			_, err := c.tx.Exec("DELETE FROM mem_meta WHERE name = 'purge'")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.db.Checkpoint(ctx)
+}
+
+// resumePurge purges if there is something left to.
+func (s *Store) resumePurge(ctx context.Context) error {
+	pending := false
+	err := s.read(ctx, func(l *look) error {
+		return l.QueryRow("SELECT EXISTS (SELECT 1 FROM mem_meta WHERE name = 'purge')").Scan(&pending)
+	})
+	if err != nil || !pending {
+		return err
+	}
+	return s.purge(ctx)
 }
 
 // consequences are the items that go with one: itself, a thread's messages, summaries of what goes, notes derived from it.

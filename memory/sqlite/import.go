@@ -284,18 +284,9 @@ func (c *change) importVersion(v versionLine) error {
 	if err != nil {
 		return err
 	}
-	seal, body := c.ring.current, []byte{}
-	if v.Dead == 0 {
-		body = c.ring.seal(v.Value, place{lane: memory.FactLane, space: v.Namespace, name: v.Key}, "body")
-	} else {
-		seal = ""
-	}
-	_, err = c.tx.Exec(`INSERT INTO mem_versions (space, name, version, dead, bank, tags, seal, body, created, changed, ended, expires,
-			valid_from, valid_to, run, path, attempt)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, space, v.Key, v.Version, v.Dead, v.Bank, string(tags), seal, body,
-		v.Created.UnixMilli(), v.Updated.UnixMilli(), until(v.Ended), until(v.Expires), from(v.Valid.From), until(v.Valid.To),
-		v.Origin.Run, v.Origin.Path, v.Origin.Attempt)
-	return err
+	r := record{lane: memory.FactLane, ns: v.Namespace, space: space, name: v.Key, bank: v.Bank, body: v.Value, version: v.Version,
+		created: v.Created.UnixMilli(), changed: v.Updated.UnixMilli(), expires: until(v.Expires), validFrom: from(v.Valid.From), valid: until(v.Valid.To), origin: v.Origin}
+	return c.insertVersion(&version{record: r, dead: v.Dead, ended: until(v.Ended)}, string(tags))
 }
 
 func (c *change) importMessage(m messageLine) error {

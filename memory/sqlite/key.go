@@ -183,8 +183,11 @@ func (s *Store) unlock(ctx context.Context, readOnly bool) error {
 		default:
 			c.ring.digest = make([]byte, sha256.Size)
 			rand.Read(c.ring.digest)
-			if _, err := c.tx.Exec("DELETE FROM mem_fts"); err != nil { // an index is a copy of the text
-				return err
+			// An index is a copy of the text.
+			for _, q := range []string{"DELETE FROM mem_fts", "INSERT INTO mem_meta (name, value) VALUES ('purge', x'01') ON CONFLICT (name) DO NOTHING"} {
+				if _, err := c.tx.Exec(q); err != nil {
+					return err
+				}
 			}
 		}
 		raw, err := json.Marshal(lock{Key: c.ring.current, Digest: c.ring.seal(c.ring.digest, lockPlace, "digest")})

@@ -127,13 +127,23 @@ func (l *look) record(conditions string, args ...any) (*record, error) {
 
 // named returns an item by its name, or nil.
 func (l *look) named(ns memory.Namespace, lane memory.Lane, thread int64, name string) (*record, error) {
-	return l.record("WHERE p.kind = ? AND p.id = ? AND i.lane = ? AND i.thread = ? AND i.name = ?",
-		string(ns.Kind), ns.ID, string(lane), thread, name)
+	return l.record("WHERE p.kind = ? AND p.id = ? AND i.lane = "+literal(lane)+" AND i.thread = ? AND i.name = ?",
+		string(ns.Kind), ns.ID, thread, name)
+}
+
+// literal is a lane in SQL. As a parameter it would have SQLite plan the query anew each time, because there is a partial index
+// of one lane. A lane that is none finds nothing.
+func literal(lane memory.Lane) string {
+	switch lane {
+	case memory.FactLane, memory.ThreadLane, memory.MessageLane, memory.NoteLane:
+		return "'" + string(lane) + "'"
+	}
+	return "''"
 }
 
 // number returns an item's number, 0 if it is not there.
 func (l *look) number(space int64, lane memory.Lane, thread int64, name string) (no int64, err error) {
-	err = l.QueryRow("SELECT no FROM mem_items WHERE space = ? AND lane = ? AND thread = ? AND name = ?", space, string(lane), thread, name).Scan(&no)
+	err = l.QueryRow("SELECT no FROM mem_items WHERE space = ? AND lane = "+literal(lane)+" AND thread = ? AND name = ?", space, thread, name).Scan(&no)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

@@ -60,7 +60,11 @@ func (l *look) within(s memory.Scope) (string, []any, error) {
 	if len(lanes) == 0 {
 		lanes = defaultLanes
 	}
-	c.oneOf("i.lane", values(lanes))
+	literals := make([]string, len(lanes))
+	for i, lane := range lanes {
+		literals[i] = literal(lane)
+	}
+	c.add("i.lane IN (" + strings.Join(literals, ", ") + ")")
 	c.tagged("i", s.Tags)
 	c.add("i.expires > ?", l.now)
 	c.add("i.folded = 0")

@@ -98,7 +98,10 @@ func (s *Store) prepare(ctx context.Context, readOnly bool) error {
 	if err := s.unlock(ctx, readOnly); err != nil || readOnly {
 		return err
 	}
-	return s.refreshIndex(ctx)
+	if err := s.refreshIndex(ctx); err != nil {
+		return err
+	}
+	return s.resumePurge(ctx)
 }
 
 // Close lets running calls finish and closes the file, if the store has opened it.

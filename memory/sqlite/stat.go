@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"time"
-
-	"github.com/cairnrun/cairn/memory"
 )
 
 // Stats is what a store holds.
@@ -36,10 +34,10 @@ func (s *Store) Stats(ctx context.Context) (st Stats, err error) {
 			sql  string
 			args []any
 		}{
-			{&st.Facts, "SELECT count(*) FROM mem_items WHERE lane = ?", []any{string(memory.FactLane)}},
-			{&st.Threads, "SELECT count(*) FROM mem_items WHERE lane = ?", []any{string(memory.ThreadLane)}},
-			{&st.Messages, "SELECT count(*) FROM mem_items WHERE lane = ?", []any{string(memory.MessageLane)}},
-			{&st.Notes, "SELECT count(*) FROM mem_items WHERE lane = ?", []any{string(memory.NoteLane)}},
+			{&st.Facts, "SELECT count(*) FROM mem_items WHERE lane = 'fact'", nil},
+			{&st.Threads, "SELECT count(*) FROM mem_items WHERE lane = 'thread'", nil},
+			{&st.Messages, "SELECT count(*) FROM mem_items WHERE lane = 'message'", nil},
+			{&st.Notes, "SELECT count(*) FROM mem_items WHERE lane = 'note'", nil},
 			{&st.Versions, "SELECT count(*) FROM mem_versions", nil},
 			{&st.Expired, "SELECT count(*) FROM mem_items WHERE expires <= ?", []any{l.now}},
 			{&st.Indexed, "SELECT count(*) FROM mem_fts_docsize", nil},

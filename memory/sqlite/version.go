@@ -24,20 +24,29 @@ func (c *change) archive(r *record) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.tx.Exec(`INSERT INTO mem_versions (space, name, version, dead, bank, tags, seal, body, created, changed, ended, expires,
+	return c.insertVersion(&version{record: *r, ended: c.now}, string(tags))
+}
+
+// insertVersion gives one row of values: a statement that may insert several begins a savepoint, for which the full text
+// index writes out all it has in memory.
+func (c *change) insertVersion(v *version, tags string) error {
+	seal, body := c.ring.current, []byte{}
+	if v.dead == 0 {
+		body = c.ring.seal(v.body, v.place(), "body")
+	} else {
+		seal = ""
+	}
+	_, err := c.tx.Exec(`INSERT INTO mem_versions (space, name, version, dead, bank, tags, seal, body, created, changed, ended, expires,
 			valid_from, valid_to, run, path, attempt)
-		SELECT space, name, version, 0, bank, ?, seal, body, created, changed, ?, expires, valid_from, valid_to, run, path, attempt
-		FROM mem_items WHERE no = ?`, string(tags), c.now, r.no)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, v.space, v.name, v.version, v.dead, v.bank, tags, seal, body,
+		v.created, v.changed, v.ended, v.expires, v.validFrom, v.valid, v.origin.Run, v.origin.Path, v.origin.Attempt)
 	return err
 }
 
 // bury writes the version that says that the fact is deleted.
 func (c *change) bury(r *record) error {
-	_, err := c.tx.Exec(`INSERT INTO mem_versions (space, name, version, dead, bank, tags, seal, body, created, changed, ended, expires,
-			valid_from, valid_to, run, path, attempt)
-		VALUES (?, ?, ?, 1, '', '[]', '', x'', ?, ?, ?, ?, ?, ?, '', '', 0)`,
-		r.space, r.name, r.version+1, r.created, c.now, int64(never), int64(never), int64(ever), int64(never))
-	return err
+	return c.insertVersion(&version{dead: 1, ended: never, record: record{space: r.space, name: r.name, version: r.version + 1,
+		created: r.created, changed: c.now, expires: never, validFrom: ever, valid: never}}, "[]")
 }
 
 // version is a row of mem_versions.

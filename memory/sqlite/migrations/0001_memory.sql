@@ -161,6 +161,4 @@ CREATE INDEX mem_applied_at ON mem_applied (at);
 -- not. scope has the row's bank and namespace, which narrow a search inside the index; it has no weight.
 CREATE VIRTUAL TABLE mem_fts USING fts5 (title, body, author, scope, tokenize = "porter unicode61 remove_diacritics 2");
 INSERT INTO mem_fts (mem_fts, rank) VALUES ('rank', 'bm25(1.0, 1.0, 1.0, 0.0)');
--- A deleted entry leaves the index at once instead of being marked.
-INSERT INTO mem_fts (mem_fts, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE mem_vocabulary USING fts5vocab ('mem_fts', 'row');
