@@ -20,6 +20,8 @@ type Projection struct {
 	Body json.RawMessage `json:"body,omitempty"`
 	// Delete asks for the document's removal. Forget queues these by itself.
 	Delete bool `json:"delete,omitempty"`
+	// Claim numbers this handing out of it, from 1. Set by the store.
+	Claim int64 `json:"claim,omitempty"`
 	// Tries is how often it has failed, Why how the last time.
 	Tries int    `json:"tries,omitempty"`
 	Why   string `json:"why,omitempty"`
@@ -27,6 +29,16 @@ type Projection struct {
 	Queued time.Time `json:"queued,omitzero"`
 	Due    time.Time `json:"due,omitzero"`
 	Dead   bool      `json:"dead,omitempty"`
+}
+
+// Verdict is what became of a projection that was handed out.
+type Verdict struct {
+	// Done: the backend has taken it. Dead: it never will, and a person has to look. Neither: it is due again At.
+	Done, Dead bool
+	At         time.Time
+	// Failed counts a try; Why says what went wrong.
+	Failed bool
+	Why    string
 }
 
 // Check says what is wrong with it.

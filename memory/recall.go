@@ -59,6 +59,19 @@ type Saved struct {
 	Time     time.Time
 }
 
+// Operation is what keeping it does to a store. now is its time, if it has none.
+func (s Saved) Operation(now time.Time) Operation {
+	if s.Time.IsZero() {
+		s.Time = now
+	}
+	place := Place{Namespace: Namespace{Kind: WorkflowKind, ID: s.Workflow}, Bank: s.Bank, Tags: s.Tags}
+	id := "kept-" + hashOf(s.ID)
+	if s.Digest {
+		return Operation{Digests: []Digest{{Place: place, ID: id, Text: s.Text, Time: s.Time, Origin: s.Origin}}}
+	}
+	return Operation{Notes: []Note{{Place: place, ID: id, Body: s.Text, Time: s.Time, Origin: s.Origin, Status: Accepted}}}
+}
+
 // Keeper keeps things in banks. It is safe for concurrent use.
 type Keeper interface {
 	// Keep stores an item, once per ID.

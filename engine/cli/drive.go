@@ -26,7 +26,7 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 		if err != nil {
 			return err
 		}
-		runtime, err := a.memory(ctx, store)
+		remembers, err := a.memory(ctx, store)
 		if err != nil {
 			return err
 		}
@@ -35,13 +35,13 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 		defer s.progress.close()
 		s.engine, err = engine.Open(context.WithoutCancel(ctx), engine.Config{
 			Store: store, Workflows: a.definers, Artifacts: files, Observe: s.progress.frame,
-			Middleware: []engine.Middleware{runtime.Middleware}, Deliver: deliveries(runtime),
+			Middleware: []engine.Middleware{remembers.Middleware}, Deliver: remembers.deliveries(),
 		})
 		if err != nil {
 			return err
 		}
 		err = fn(s)
-		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
+		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)), remembers.close(context.WithoutCancel(ctx)))
 	})
 }
 

@@ -96,7 +96,7 @@ func (c *change) enqueueDeletion(document string) error {
 	return c.enqueueOne(memory.Projection{ID: "forget-" + rand.Text(), Document: document, Delete: true}, 0, "")
 }
 
-const selectProjections = `SELECT q.id, q.document, q.version, q.item, q.gone, q.seal, q.body, q.tries, q.why, q.queued, q.due, q.dead,
+const selectProjections = `SELECT q.id, q.document, q.version, q.item, q.gone, q.seal, q.body, q.tries, q.why, q.queued, q.due, q.claim, q.dead,
 	coalesce(p.kind, ''), coalesce(p.id, '') FROM mem_projections q LEFT JOIN mem_spaces p ON p.no = q.space `
 
 // firstOfDocument holds for projections that wait for no earlier one of their document.
@@ -128,10 +128,12 @@ func (s *Store) Due(ctx context.Context, hold time.Duration, limit int) (list []
 		if list, err = c.projections(due, c.now, limit); err != nil {
 			return err
 		}
-		for _, p := range list {
-			if _, err := c.tx.Exec("UPDATE mem_projections SET due = ? WHERE id = ?", c.now+hold.Milliseconds(), p.ID); err != nil {
+		until := c.now + hold.Milliseconds()
+		for i, p := range list {
+			if _, err := c.tx.Exec("UPDATE mem_projections SET due = ?, claim = claim + 1 WHERE id = ?", until, p.ID); err != nil {
 				return err
 			}
+			list[i].Due, list[i].Claim = moment(until), p.Claim+1
 		}
 		return nil
 	})
@@ -153,7 +155,7 @@ func (l *look) projections(conditions string, args ...any) (list []memory.Projec
 		var body []byte
 		var queued, due int64
 		var ns memory.Namespace
-		if err := rows.Scan(&p.ID, &p.Document, &p.Version, &item, &p.Delete, &seal, &body, &p.Tries, &p.Why, &queued, &due, &p.Dead, &ns.Kind, &ns.ID); err != nil {
+		if err := rows.Scan(&p.ID, &p.Document, &p.Version, &item, &p.Delete, &seal, &body, &p.Tries, &p.Why, &queued, &due, &p.Claim, &p.Dead, &ns.Kind, &ns.ID); err != nil {
 			return nil, err
 		}
 		p.Queued, p.Due, p.Item.Namespace = moment(queued), moment(due), ns
@@ -176,40 +178,60 @@ func (l *look) projections(conditions string, args ...any) (list []memory.Projec
 // Done removes a projection that the backend has taken, and raises its document's fence to its version. Once a deletion is
 // done nothing is left of the document. A projection that is gone is no error.
 func (s *Store) Done(ctx context.Context, id string) error {
-	return s.write(ctx, func(c *change) error {
-		list, err := c.projections("WHERE q.id = ?", id)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		p := list[0]
-		queries := []string{"UPDATE mem_documents SET done = max(done, ?2) WHERE document = ?1"}
-		if p.Delete {
-			queries[0] = "DELETE FROM mem_documents WHERE document = ?1 AND queued <= ?2"
-		}
-		for _, q := range append(queries, "DELETE FROM mem_projections WHERE document = ?1 AND version <= ?2 AND (dead = 0 OR version = ?2)") {
-			if _, err := c.tx.Exec(q, p.Document, p.Version); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.Settle(ctx, memory.Projection{ID: id}, memory.Verdict{Done: true})
 }
 
 // Fail makes a projection due again after wait, and keeps why. One that is gone is no error.
 func (s *Store) Fail(ctx context.Context, id string, wait time.Duration, why string) error {
-	return s.write(ctx, func(c *change) error {
-		_, err := c.tx.Exec("UPDATE mem_projections SET tries = tries + 1, due = ?, why = ? WHERE id = ?", c.now+wait.Milliseconds(), why, id)
-		return err
-	})
+	return s.Settle(ctx, memory.Projection{ID: id}, memory.Verdict{At: s.clock().Add(wait), Failed: true, Why: why})
 }
 
 // Dead sets a projection aside, and keeps why: it is not handed out again until Retry, and those after it go on. One that is
 // gone is no error.
 func (s *Store) Dead(ctx context.Context, id, why string) error {
+	return s.Settle(ctx, memory.Projection{ID: id}, memory.Verdict{Dead: true, Failed: true, Why: why})
+}
+
+// Settle says what became of a projection. With a Claim it changes nothing once that claim has ended, by an earlier verdict
+// or by its time: whoever has the projection now decides. One that is gone is no error.
+func (s *Store) Settle(ctx context.Context, p memory.Projection, v memory.Verdict) error {
 	return s.write(ctx, func(c *change) error {
-		_, err := c.tx.Exec("UPDATE mem_projections SET tries = tries + 1, dead = 1, why = ? WHERE id = ?", why, id)
+		list, err := c.projections("WHERE q.id = ?", p.ID)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		now := list[0]
+		if p.Claim != 0 && (now.Claim != p.Claim || now.Dead || now.Due.UnixMilli() <= c.now) {
+			return nil
+		}
+		if v.Done {
+			return c.delivered(now)
+		}
+		due, tries := v.At.UnixMilli(), 0
+		if v.Dead {
+			due = c.now
+		}
+		if v.Failed {
+			tries = 1
+		}
+		_, err = c.tx.Exec("UPDATE mem_projections SET tries = tries + ?, due = ?, dead = ?, claim = claim + 1, why = iif(? = '', why, ?) WHERE id = ?",
+			tries, due, v.Dead, v.Why, v.Why, p.ID)
 		return err
 	})
+}
+
+// delivered removes a projection and what it has overtaken.
+func (c *change) delivered(p memory.Projection) error {
+	queries := []string{"UPDATE mem_documents SET done = max(done, ?2) WHERE document = ?1"}
+	if p.Delete {
+		queries[0] = "DELETE FROM mem_documents WHERE document = ?1 AND queued <= ?2"
+	}
+	for _, q := range append(queries, "DELETE FROM mem_projections WHERE document = ?1 AND version <= ?2 AND (dead = 0 OR version = ?2)") {
+		if _, err := c.tx.Exec(q, p.Document, p.Version); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Retry makes a projection due now, dead or not: NOT_FOUND. One that a newer version has overtaken is dropped instead.

@@ -294,17 +294,7 @@ func (s *Store) beside(ctx context.Context, scope memory.Scope, items []memory.I
 
 // Keep stores an item, once per ID: a digest, or an accepted note of the workflow that has learnt it.
 func (s *Store) Keep(ctx context.Context, k memory.Saved) error {
-	if k.Time.IsZero() {
-		k.Time = s.clock()
-	}
-	place := memory.Place{Namespace: memory.Namespace{Kind: memory.WorkflowKind, ID: k.Workflow}, Bank: k.Bank, Tags: k.Tags}
-	var op memory.Operation
-	if k.Digest {
-		op.Digests = []memory.Digest{{Place: place, Text: k.Text, Time: k.Time, Origin: k.Origin}}
-	} else {
-		op.Notes = []memory.Note{{Place: place, Body: k.Text, Time: k.Time, Origin: k.Origin, Status: memory.Accepted}}
-	}
-	_, err := s.Apply(ctx, k.ID, op)
+	_, err := s.Apply(ctx, k.ID, k.Operation(s.clock()))
 	return err
 }
 

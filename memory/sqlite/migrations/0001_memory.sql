@@ -131,6 +131,7 @@ CREATE TABLE mem_projections (
   why      TEXT    NOT NULL,
   queued   INTEGER NOT NULL,
   due      INTEGER NOT NULL,
+  claim    INTEGER NOT NULL DEFAULT 0, -- counts how often it was handed out
   dead     INTEGER NOT NULL
 ) STRICT;
 

@@ -1,0 +1,134 @@
+package hindsight_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cairnrun/cairn/memory"
+	"github.com/cairnrun/cairn/memory/hindsight"
+	"github.com/cairnrun/cairn/memory/hindsight/hindsighttest"
+	"github.com/cairnrun/cairn/memory/sqlite"
+)
+
+// queues queues items as a backend does, in a real store.
+func queues(t *testing.T, s *sqlite.Store) func(hindsight.Item) {
+	return func(i hindsight.Item) {
+		p := memory.Projection{ID: i.OperationID, Document: i.Bank + "\n" + i.Document, Version: i.Version, Item: memory.Ref{Namespace: known}, Delete: i.Op == hindsight.Delete}
+		if !p.Delete {
+			p.Body, _ = json.Marshal(map[string]any{"content": i.Content, "context": i.Context, "tags": i.Tags, "metadata": i.Metadata, "time": i.Time})
+		}
+		if err := s.Enqueue(context.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// known is a namespace of the store: what is queued for an unknown one was forgotten.
+var known = memory.Namespace{Kind: memory.WorkflowKind, ID: "w"}
+
+// TestStoreIsAQueue: what the projector needs of a queue, the store has.
+func TestStoreIsAQueue(t *testing.T) {
+	hindsighttest.RunQueue(t, func(t *testing.T, _ time.Duration) hindsighttest.Feed {
+		s, err := sqlite.Open(context.Background(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		if _, err := s.SetFact(context.Background(), memory.Fact{Place: memory.Place{Namespace: known}, Key: "k", Value: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		return hindsighttest.Feed{Queue: (&hindsight.Backend{Local: s}).Outbox(), Add: queues(t, s)}
+	})
+}
+
+// TestBackend walks a record's way: kept here, told to the server, recalled from there, and forgotten in both. Without the
+// server the local store answers, and the failure is told.
+func TestBackend(t *testing.T) {
+	server := hindsighttest.NewServer("1.1.0")
+	away := true
+	client, err := hindsight.New(hindsight.Config{URL: "http://hindsight", BankPrefix: "dev-", HTTP: &http.Client{Transport: &network{handler: server,
+		fault: func(*http.Request) (before, after time.Duration, verdict string) {
+			if away {
+				return 0, 0, "cut before"
+			}
+			return 0, 0, ""
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "memory.db")
+	open := func() *hindsight.Backend {
+		s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return &hindsight.Backend{Local: s, Client: client}
+	}
+	saved := memory.Saved{ID: "op-1", Bank: "user-1", Tags: []string{"source:run"}, Text: "quokkas like the early deploy", Digest: true, Workflow: "w",
+		Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}
+	b := open()
+	for range 2 {
+		if err := b.Keep(t.Context(), saved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := memory.Query{Bank: "user-1", Text: "quokkas", Filter: memory.Filter{{"source:run"}}}
+	found, err := b.Recall(t.Context(), ask)
+	if err == nil || len(found.Rows) != 1 || found.Arms[0] != "local" {
+		t.Fatalf("without the server: %+v, %v", found, err)
+	}
+	away = false
+	b = open() // the process has died in between
+	p := &hindsight.Projector{Client: client, Queue: b.Outbox(), First: 1}
+	for range 50 {
+		if _, err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(server.Applied()) > 0 {
+			break
+		}
+	}
+	if applied := server.Applied(); len(applied) != 1 {
+		t.Fatalf("the server has applied %+v", applied)
+	}
+	if found, err = b.Recall(t.Context(), ask); err != nil || len(found.Rows) != 1 || found.Rows[0].Text != saved.Text || found.Arms[0] != "hindsight" {
+		t.Fatalf("from the server: %+v, %v", found, err)
+	}
+	if _, err := b.Local.(*sqlite.Store).Forget(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if _, err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err = b.Recall(t.Context(), ask); err != nil || len(found.Rows) != 0 {
+		t.Fatalf("forgotten, and found: %+v, %v", found, err)
+	}
+}
+
+func TestPrimersOfBoth(t *testing.T) {
+	server := hindsighttest.NewServer("1.1.0")
+	server.AddModel("project-p", hindsighttest.Model{ID: "remote", Content: "From the server."})
+	client, err := hindsight.New(hindsight.Config{URL: "http://hindsight", HTTP: &http.Client{Transport: &network{handler: server}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "project-p"}, ID: "local", Body: "From here.", Pinned: true}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&hindsight.Backend{Local: s, Client: client}).Primers(t.Context(), "project-p", []string{"remote", "local", "absent"})
+	if err != nil || len(got) != 2 || got["remote"] != "From the server." || got["local"] != "From here." {
+		t.Fatal(got, err)
+	}
+}
