@@ -6,10 +6,6 @@ import (
 	"slices"
 )
 
-// Floor is the relevance floor: a row whose score is below this part of the best row's score is left out, and counted.
-// With it the block holds fewer rows when few are about the query.
-const Floor = .2
-
 // Query is what is asked for.
 type Query struct {
 	// Text is the question, a task's prompt, or some words.
@@ -155,11 +151,12 @@ func (r *ranking) result() []Row {
 	slices.SortFunc(r.rows, order)
 	r.trace.Candidates = len(r.rows)
 	out := make([]Row, 0, len(r.rows))
+	floor := r.query.Effort.Floor()
 	for _, s := range r.rows {
 		switch {
 		case s.score <= 0:
 			r.trace.drop(Unrelated)
-		case s.score < r.floor*r.rows[0].score:
+		case s.score < floor*r.rows[0].score:
 			r.trace.drop(BelowFloor)
 		case r.query.Limit > 0 && len(out) == r.query.Limit:
 			r.trace.drop(OverLimit)
