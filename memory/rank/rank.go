@@ -52,17 +52,18 @@ func rank(ctx context.Context, src Source, q Query, p *params) (Result, error) {
 // ranking is one query under way.
 type ranking struct {
 	*params
-	src   Source
-	query Query
-	stats Stats
-	terms []string       // of the query, then of the feedback
-	slots map[string]int // of a term, its place in terms
-	idf   []float64
-	when  float64 // what rows that tell a time earn, for this query
-	spans []span  // the times that the query names
-	rows  []*scored
-	byID  map[string]*scored
-	trace Trace
+	src     Source
+	query   Query
+	stats   Stats
+	terms   []string       // of the query, then of the feedback
+	slots   map[string]int // of a term, its place in terms
+	idf     []float64
+	weights []float64 // of the terms, beside idf
+	when    float64   // what rows that tell a time earn, for this query
+	spans   []span    // the times that the query names
+	rows    []*scored
+	byID    map[string]*scored
+	trace   Trace
 }
 
 // scored is a document with what is known of its score.
@@ -71,6 +72,7 @@ type scored struct {
 	own   float64 // what it earns by itself
 	score float64 // with what its neighbours add
 	match bool    // holds a term
+	asked bool    // its neighbours were asked for
 }
 
 func (r *ranking) run(ctx context.Context) (err error) {
@@ -89,24 +91,39 @@ func (r *ranking) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.arm("bm25")
-	r.score(slices.Repeat([]float64{1}, len(terms)))
+	r.weights = slices.Repeat([]float64{1}, len(terms))
+	if r.query.Effort == Low {
+		r.score()
+		return nil
+	}
+	if err := r.surround(ctx); err != nil {
+		return err
+	}
+	r.score()
+	r.smooth()
 	if r.query.Effort == High {
-		if err := r.context(ctx); err != nil {
-			return err
-		}
-		if err := r.feedback(ctx); err != nil {
-			return err
-		}
-		if err := r.vectors(ctx); err != nil {
+		if err := r.deepen(ctx); err != nil {
 			return err
 		}
 	}
-	if r.query.Effort != Low {
-		if err := r.context(ctx); err != nil {
-			return err
-		}
-		r.arm("neighbours")
+	r.arm("neighbours")
+	return nil
+}
+
+// deepen is what High does beyond Mid.
+func (r *ranking) deepen(ctx context.Context) error {
+	if err := r.feedback(ctx); err != nil {
+		return err
 	}
+	if err := r.nearest(ctx); err != nil {
+		return err
+	}
+	if err := r.surround(ctx); err != nil {
+		return err
+	}
+	r.score()
+	r.vectors()
+	r.smooth()
 	return nil
 }
 
