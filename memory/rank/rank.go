@@ -169,6 +169,9 @@ func (r *ranking) result() []Row {
 	r.trace.Candidates = len(r.rows)
 	out := make([]Row, 0, len(r.rows))
 	floor := r.query.Effort.Floor()
+	if r.mixed {
+		floor = VectorFloor
+	}
 	for _, s := range r.rows {
 		switch {
 		case s.score <= 0:

@@ -7,6 +7,10 @@ import (
 	"slices"
 )
 
+// VectorFloor is the relevance floor, in place of Effort.Floor, where vectors are in the scores: every row is a little
+// near to every query.
+const VectorFloor = .3
+
 // nearest adds the documents whose vectors are nearest to that of the query.
 func (r *ranking) nearest(ctx context.Context) error {
 	source, ok := r.src.(Nearest)
@@ -54,6 +58,7 @@ func (r *ranking) vectors() {
 		return
 	}
 	r.arm("vectors")
+	r.mixed = true
 	for i, s := range r.rows {
 		if most > 0 {
 			s.own /= most
