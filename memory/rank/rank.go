@@ -63,6 +63,7 @@ type ranking struct {
 	spans   []span    // the times that the query names
 	rows    []*scored
 	byID    map[string]*scored
+	mixed   bool // vectors are in the scores
 	trace   Trace
 }
 
