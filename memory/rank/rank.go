@@ -42,7 +42,8 @@ func Rank(ctx context.Context, src Source, q Query) (Result, error) {
 }
 
 func rank(ctx context.Context, src Source, q Query, p *params) (Result, error) {
-	r := &ranking{params: p, src: src, query: q, byID: map[string]*scored{}, slots: map[string]int{}}
+	room := 3 * q.Effort.Candidates() // each has two neighbours at most
+	r := &ranking{params: p, src: src, query: q, slots: map[string]int{}, byID: make(map[string]*scored, room), rows: make([]*scored, 0, room)}
 	if err := r.run(ctx); err != nil {
 		return Result{}, err
 	}
@@ -148,9 +149,11 @@ func (r *ranking) search(ctx context.Context, terms []string) error {
 }
 
 func (r *ranking) add(found []*Entry) {
-	for _, e := range found {
+	fresh := make([]scored, len(found)) // one piece of memory for all
+	for i, e := range found {
 		if r.byID[e.ID] == nil {
-			s := &scored{Entry: e}
+			s := &fresh[i]
+			s.Entry = e
 			r.byID[e.ID] = s
 			r.rows = append(r.rows, s)
 		}
