@@ -2,7 +2,7 @@ FUZZTIME    ?= 10s
 KILL_ROUNDS ?= 500
 
 .DEFAULT_GOAL := help
-.PHONY: help test race check cross bench microbench fuzz kill hindsight-live ci
+.PHONY: help test race check cross bench recall-bench microbench fuzz kill hindsight-live ci
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -23,6 +23,11 @@ bench: ## what a durable step costs, beside its floor: the tables of docs/benchm
 	go run ./internal/bench
 	go run ./internal/bench -normal
 	@command -v strace >/dev/null && internal/bench/strace.sh || echo "no strace: fsyncs and bytes are not counted"
+
+recall-bench: ## what memory's recall finds, and how long ranking takes: the tables of docs/recall.md
+	go run ./internal/recallbench
+	go run ./internal/recallbench -speed 6000
+	go run ./internal/recallbench -speed 100000
 
 microbench: ## the Benchmark functions of all packages, for benchstat and pprof
 	go test -run '^$$' -bench . -benchmem ./...

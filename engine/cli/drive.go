@@ -38,7 +38,7 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 			Middleware: []engine.Middleware{remembers.Middleware}, Deliver: remembers.deliveries(),
 		})
 		if err != nil {
-			return err
+			return errors.Join(err, remembers.close(context.WithoutCancel(ctx)))
 		}
 		err = fn(s)
 		return errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)), remembers.close(context.WithoutCancel(ctx)))

@@ -68,6 +68,16 @@ var rules = []rule{
 		file:     "engine/core/graph.go",
 	},
 	{
+		why:      "ranking decides from data alone: documents come in by an interface, rows go out",
+		packages: []string{"memory/rank"},
+		only:     []string{"std", "golang.org/x/text/unicode/norm"},
+	},
+	{
+		why:      "ranking does nothing: no files, no network, no database",
+		packages: []string{"memory/rank"},
+		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/..."},
+	},
+	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
 		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./cmd/...", "./examples/..."},
@@ -107,7 +117,7 @@ var rules = []rule{
 }
 
 // pure packages start no goroutine and read no clock.
-var pure = []string{"", "engine/core/..."}
+var pure = []string{"", "engine/core/...", "memory/rank"}
 
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 

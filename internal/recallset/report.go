@@ -14,19 +14,39 @@ import (
 // Tuned are the LoCoMo conversations that the numbers of memory/rank were chosen on. All others are held out.
 var Tuned = []string{"conv-26", "conv-43"}
 
-// Report prints the tables of both sets; LoCoMo is left out with a message where its file is absent.
-func Report(ctx context.Context, w io.Writer, locomo, workflow string, kinds bool, e memory.Embedder) error {
-	own, err := Workflow(workflow)
-	if err != nil {
-		return err
+// Options say what Report measures.
+type Options struct {
+	// LoCoMo is the file with the conversations. Where it is absent they are left out with a message.
+	LoCoMo string
+	// Workflow is the folder with the workflow set; empty: without it.
+	Workflow string
+	// Only are the conversations to look at; none: all.
+	Only []string
+	// Kinds adds a table for each kind of query.
+	Kinds bool
+	// Embedder makes vectors, for a line more; nil: none.
+	Embedder memory.Embedder
+}
+
+// Report prints the tables of both sets.
+func Report(ctx context.Context, w io.Writer, o Options) error {
+	var own []Scope
+	if o.Workflow != "" {
+		var err error
+		if own, err = Workflow(o.Workflow); err != nil {
+			return err
+		}
 	}
-	conversations, err := LoCoMo(locomo)
+	conversations, err := LoCoMo(o.LoCoMo)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(w, "%s is absent: no figures for LoCoMo\n\n", locomo)
+		fmt.Fprintf(w, "%s is absent: no figures for LoCoMo\n\n", o.LoCoMo)
 	} else if err != nil {
 		return err
 	}
-	if e != nil {
+	if len(o.Only) > 0 {
+		conversations = slices.DeleteFunc(conversations, func(s Scope) bool { return !slices.Contains(o.Only, s.Name) })
+	}
+	if e := o.Embedder; e != nil {
 		for _, scopes := range [][]Scope{own, conversations} {
 			err := Embed(ctx, e, scopes, func(done, all int) {
 				if done == all || done%512 == 0 {
@@ -51,10 +71,13 @@ func Report(ctx context.Context, w io.Writer, locomo, workflow string, kinds boo
 		}{{"LoCoMo, all", conversations}, {"LoCoMo, tuned on", tuned}, {"LoCoMo, held out", held}}...)
 	}
 	for _, t := range tables {
+		if len(t.scopes) == 0 {
+			continue
+		}
 		if err := Table(ctx, w, t.name, t.scopes, ""); err != nil {
 			return err
 		}
-		if !kinds {
+		if !o.Kinds {
 			continue
 		}
 		for _, kind := range kindsOf(t.scopes) {

@@ -25,6 +25,20 @@ func (e Effort) Candidates() int {
 	}
 }
 
+// Floor returns the relevance floor of an effort: a row whose score is below this part of the best row's score is left
+// out, and counted. A block then holds few rows where few are about the query. It is .12 at Low, where a
+// row has nothing but its own words, .25 at Mid and .2 at High; with vectors it is VectorFloor.
+func (e Effort) Floor() float64 {
+	switch e {
+	case Low:
+		return .12
+	case High:
+		return .2
+	default:
+		return .25
+	}
+}
+
 // String returns low, mid or high.
 func (e Effort) String() string {
 	switch e {

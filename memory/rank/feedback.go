@@ -52,24 +52,23 @@ func (r *ranking) feedback(ctx context.Context) error {
 		return nil
 	}
 	asked := len(r.terms)
-	weights := slices.Repeat([]float64{r.lambda}, asked)
+	for i := range r.weights {
+		r.weights[i] *= r.lambda
+	}
 	var fresh []string
 	for _, t := range names {
 		w := (1 - r.lambda) * mass[t] / sum * float64(asked)
 		if i, ok := r.slots[t]; ok {
-			weights[i] += w
+			r.weights[i] += w
 			continue
 		}
 		fresh = append(fresh, t)
-		weights = append(weights, w)
+		r.weights = append(r.weights, w)
 	}
-	if len(fresh) > 0 {
-		if err := r.search(ctx, fresh); err != nil {
-			return err
-		}
-	}
-	r.trace.Feedback = fresh
 	r.arm("feedback")
-	r.score(weights)
-	return nil
+	r.trace.Feedback = fresh
+	if len(fresh) == 0 {
+		return nil
+	}
+	return r.search(ctx, fresh)
 }

@@ -156,8 +156,8 @@ func top[T any](list []T, limit int, order func(a, b T) int) []T {
 
 // Adjacent implements Source.
 func (x *Index) Adjacent(_ context.Context, of []*Entry) ([]*Entry, error) {
-	var out []*Entry
-	seen := map[int32]bool{}
+	out := make([]*Entry, 0, 2*len(of))
+	seen := make(map[int32]bool, 2*len(of))
 	for _, e := range of {
 		if e.Group == "" {
 			continue

@@ -24,7 +24,6 @@ type params struct {
 
 	semantic float64 // weight of the cosine beside the lexical score, both as parts of their maximum
 	near     float64 // a row without a word of the query needs this cosine
-	floor    float64 // rows below this part of the best row's score are left out
 }
 
 var tuned = params{
@@ -36,5 +35,4 @@ var tuned = params{
 	group: .8, best: 5, alone: .6,
 	feedbackDocs: 8, feedbackTerms: 12, lambda: .8,
 	semantic: .5, near: .3,
-	floor: Floor,
 }

@@ -6,10 +6,6 @@ import (
 	"slices"
 )
 
-// Floor is the relevance floor: a row whose score is below this part of the best row's score is left out, and counted.
-// With it the block holds fewer rows when few are about the query.
-const Floor = .2
-
 // Query is what is asked for.
 type Query struct {
 	// Text is the question, a task's prompt, or some words.
@@ -46,7 +42,8 @@ func Rank(ctx context.Context, src Source, q Query) (Result, error) {
 }
 
 func rank(ctx context.Context, src Source, q Query, p *params) (Result, error) {
-	r := &ranking{params: p, src: src, query: q, byID: map[string]*scored{}, slots: map[string]int{}}
+	room := 3 * q.Effort.Candidates() // each has two neighbours at most
+	r := &ranking{params: p, src: src, query: q, slots: map[string]int{}, byID: make(map[string]*scored, room), rows: make([]*scored, 0, room)}
 	if err := r.run(ctx); err != nil {
 		return Result{}, err
 	}
@@ -56,17 +53,19 @@ func rank(ctx context.Context, src Source, q Query, p *params) (Result, error) {
 // ranking is one query under way.
 type ranking struct {
 	*params
-	src   Source
-	query Query
-	stats Stats
-	terms []string       // of the query, then of the feedback
-	slots map[string]int // of a term, its place in terms
-	idf   []float64
-	when  float64 // what rows that tell a time earn, for this query
-	spans []span  // the times that the query names
-	rows  []*scored
-	byID  map[string]*scored
-	trace Trace
+	src     Source
+	query   Query
+	stats   Stats
+	terms   []string       // of the query, then of the feedback
+	slots   map[string]int // of a term, its place in terms
+	idf     []float64
+	weights []float64 // of the terms, beside idf
+	when    float64   // what rows that tell a time earn, for this query
+	spans   []span    // the times that the query names
+	rows    []*scored
+	byID    map[string]*scored
+	mixed   bool // vectors are in the scores
+	trace   Trace
 }
 
 // scored is a document with what is known of its score.
@@ -75,6 +74,7 @@ type scored struct {
 	own   float64 // what it earns by itself
 	score float64 // with what its neighbours add
 	match bool    // holds a term
+	asked bool    // its neighbours were asked for
 }
 
 func (r *ranking) run(ctx context.Context) (err error) {
@@ -93,24 +93,39 @@ func (r *ranking) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.arm("bm25")
-	r.score(slices.Repeat([]float64{1}, len(terms)))
+	r.weights = slices.Repeat([]float64{1}, len(terms))
+	if r.query.Effort == Low {
+		r.score()
+		return nil
+	}
+	if err := r.surround(ctx); err != nil {
+		return err
+	}
+	r.score()
+	r.smooth()
 	if r.query.Effort == High {
-		if err := r.context(ctx); err != nil {
-			return err
-		}
-		if err := r.feedback(ctx); err != nil {
-			return err
-		}
-		if err := r.vectors(ctx); err != nil {
+		if err := r.deepen(ctx); err != nil {
 			return err
 		}
 	}
-	if r.query.Effort != Low {
-		if err := r.context(ctx); err != nil {
-			return err
-		}
-		r.arm("neighbours")
+	r.arm("neighbours")
+	return nil
+}
+
+// deepen is what High does beyond Mid.
+func (r *ranking) deepen(ctx context.Context) error {
+	if err := r.feedback(ctx); err != nil {
+		return err
 	}
+	if err := r.nearest(ctx); err != nil {
+		return err
+	}
+	if err := r.surround(ctx); err != nil {
+		return err
+	}
+	r.score()
+	r.vectors()
+	r.smooth()
 	return nil
 }
 
@@ -134,9 +149,11 @@ func (r *ranking) search(ctx context.Context, terms []string) error {
 }
 
 func (r *ranking) add(found []*Entry) {
-	for _, e := range found {
+	fresh := make([]scored, len(found)) // one piece of memory for all
+	for i, e := range found {
 		if r.byID[e.ID] == nil {
-			s := &scored{Entry: e}
+			s := &fresh[i]
+			s.Entry = e
 			r.byID[e.ID] = s
 			r.rows = append(r.rows, s)
 		}
@@ -155,11 +172,15 @@ func (r *ranking) result() []Row {
 	slices.SortFunc(r.rows, order)
 	r.trace.Candidates = len(r.rows)
 	out := make([]Row, 0, len(r.rows))
+	floor := r.query.Effort.Floor()
+	if r.mixed {
+		floor = VectorFloor
+	}
 	for _, s := range r.rows {
 		switch {
 		case s.score <= 0:
 			r.trace.drop(Unrelated)
-		case s.score < r.floor*r.rows[0].score:
+		case s.score < floor*r.rows[0].score:
 			r.trace.drop(BelowFloor)
 		case r.query.Limit > 0 && len(out) == r.query.Limit:
 			r.trace.drop(OverLimit)

@@ -152,7 +152,7 @@ func TestFloorLimitAndTies(t *testing.T) {
 		t.Errorf("%q, %+v", ids(got), got.Trace)
 	}
 	for _, row := range got.Rows {
-		if row.Score < rank.Floor*got.Rows[0].Score {
+		if row.Score < rank.Mid.Floor()*got.Rows[0].Score {
 			t.Errorf("%s is below the floor", row.ID)
 		}
 	}

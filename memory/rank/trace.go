@@ -4,7 +4,7 @@ package rank
 type Reason string
 
 const (
-	// BelowFloor: its score is below Floor of the best row's.
+	// BelowFloor: its score is below that part of the best row's which Effort.Floor or VectorFloor names.
 	BelowFloor Reason = "floor"
 	// Unrelated: it shares no more than stop words with the query, and nothing beside it does more.
 	Unrelated Reason = "unrelated"

@@ -7,19 +7,30 @@ import (
 	"slices"
 )
 
+// VectorFloor is the relevance floor, in place of Effort.Floor, where vectors are in the scores: every row is a little
+// near to every query.
+const VectorFloor = .3
+
+// nearest adds the documents whose vectors are nearest to that of the query.
+func (r *ranking) nearest(ctx context.Context) error {
+	source, ok := r.src.(Nearest)
+	if !ok || len(r.query.Vector) == 0 {
+		return nil
+	}
+	found, err := source.Nearest(ctx, r.query.Vector, r.query.Effort.Candidates())
+	if err != nil {
+		return err
+	}
+	r.add(found)
+	return nil
+}
+
 // vectors mixes the cosine in. Mixing ranks (RRF) lowered recall in trials, because it lets a weak arm count as much as a
 // strong one; so both scores are taken as parts of their maximum, and the cosine is weighed. A row that has no vector
 // yet is taken to be as near as its words are.
-func (r *ranking) vectors(ctx context.Context) error {
-	if len(r.query.Vector) == 0 || r.semantic == 0 {
-		return nil
-	}
-	if source, ok := r.src.(Nearest); ok {
-		found, err := source.Nearest(ctx, r.query.Vector, r.query.Effort.Candidates())
-		if err != nil {
-			return err
-		}
-		r.add(found)
+func (r *ranking) vectors() {
+	if len(r.query.Vector) == 0 {
+		return
 	}
 	slices.SortFunc(r.rows, func(a, b *scored) int { return cmp.Compare(a.ID, b.ID) }) // sums depend on the order
 	cosines := make([]float64, len(r.rows))
@@ -44,9 +55,10 @@ func (r *ranking) vectors(ctx context.Context) error {
 		nearest = max(nearest, cosines[i])
 	}
 	if nearest == 0 {
-		return nil
+		return
 	}
 	r.arm("vectors")
+	r.mixed = true
 	for i, s := range r.rows {
 		if most > 0 {
 			s.own /= most
@@ -56,9 +68,7 @@ func (r *ranking) vectors(ctx context.Context) error {
 		} else {
 			s.own += r.semantic * s.own
 		}
-		s.score = s.own
 	}
-	return nil
 }
 
 // Cosine returns the cosine of the angle between two vectors, and 0 when their lengths differ or one of them is all

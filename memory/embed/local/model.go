@@ -5,7 +5,7 @@
 // transformers are published; all-MiniLM-L6-v2 (384 numbers, 90 MB) is a good beginning. Its outputs are averaged over
 // the tokens and brought to length 1, which is what that family of models expects.
 //
-// It is slow beside a server with a processor to itself: around 0.1 s for a sentence. Vectors are stored by content, so
+// It is slow: from 0.1 s for a sentence on a quiet machine to several times that on a busy one. Vectors are stored by content, so
 // that only new texts cost it; a recall needs one vector, of the query.
 package local
 
@@ -24,6 +24,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knights-analytics/hugot"
+	"github.com/knights-analytics/hugot/options"
 	"github.com/knights-analytics/hugot/pipelines"
 )
 
@@ -71,7 +72,13 @@ func Open(c Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := hugot.NewGoSession()
+	// The graph is compiled for each shape of its input, and kept: a few shapes serve all texts, with little padding.
+	lengths := []int{8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512, 1024}
+	for last := 1024; last < c.MaxText+2; { // a token is a byte at least, and there is one at each end
+		last *= 2
+		lengths = append(lengths, last)
+	}
+	session, err := hugot.NewGoSession(options.WithGoMLXBatchBuckets([]int{1, c.Batch}), options.WithGoMLXSequenceBuckets(lengths))
 	if err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
