@@ -65,17 +65,15 @@ func spans(text string, now int64) (out []span) {
 		}
 		if m := slices.Index(months[:], w); m >= 0 {
 			month := time.Month(m + 1)
-			day, before := dayOf(word(i-1)), true
-			year := yearOf(word(i + 1))
+			day, year := dayOf(word(i-1)), yearOf(word(i+1))
 			if day == 0 && word(i-1) == "of" {
 				day = dayOf(word(i - 2))
 			}
 			if day == 0 {
-				if day, before = dayOf(word(i+1)), false; day > 0 {
+				if day = dayOf(word(i + 1)); day > 0 {
 					year = yearOf(word(i + 2))
 				}
 			}
-			_ = before
 			if year == 0 && (day > 0 || slices.Contains([]string{"in", "since", "during", "last", "of", "this", "early", "late"}, word(i-1))) && now != 0 {
 				if year = today.Year(); time.Date(year, month, max(day, 1), 0, 0, 0, 0, time.UTC).After(today) {
 					year--
