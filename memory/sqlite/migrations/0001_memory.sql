@@ -160,6 +160,6 @@ CREATE INDEX mem_applied_at ON mem_applied (at);
 
 -- It keeps its own copy of the indexed text: without one, a delete must name the old tokens, which a later tokenizer could
 -- not. scope has the row's bank and namespace, which narrow a search inside the index; it has no weight.
-CREATE VIRTUAL TABLE mem_fts USING fts5 (title, body, author, scope, tokenize = "porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE mem_fts USING fts5 (title, body, author, scope, tokenize = "ascii");
 INSERT INTO mem_fts (mem_fts, rank) VALUES ('rank', 'bm25(1.0, 1.0, 1.0, 0.0)');
 CREATE VIRTUAL TABLE mem_vocabulary USING fts5vocab ('mem_fts', 'row');
