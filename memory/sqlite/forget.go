@@ -73,58 +73,60 @@ func (s *Store) ForgetItem(ctx context.Context, ref memory.Ref) (Forgotten, erro
 	if err := ref.Check(); err != nil {
 		return Forgotten{}, err
 	}
-	return s.forget(ctx, func(c *change, f *Forgotten) error {
-		space, err := c.space(ref.Namespace)
-		if err != nil || space == 0 {
+	return s.forget(ctx, func(c *change, f *Forgotten) error { return c.forgetItem(f, ref) })
+}
+
+func (c *change) forgetItem(f *Forgotten, ref memory.Ref) error {
+	space, err := c.space(ref.Namespace)
+	if err != nil || space == 0 {
+		return err
+	}
+	r, err := c.referred(ref)
+	if err != nil {
+		return err
+	}
+	var items []int64
+	if r != nil {
+		if items, err = c.consequences(r.no); err != nil {
 			return err
 		}
-		r, err := c.referred(ref)
+	}
+	var texts []string
+	if ref.Lane == memory.FactLane { // which may be deleted and have versions
+		if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
+			return err
+		}
+		f.Names = append(f.Names, ref.ID)
+	}
+	refs := []memory.Ref{ref}
+	for _, no := range items {
+		r, err := c.record("WHERE i.no = ?", no)
 		if err != nil {
 			return err
 		}
-		var items []int64
-		if r != nil {
-			if items, err = c.consequences(r.no); err != nil {
-				return err
-			}
-		}
-		var texts []string
-		if ref.Lane == memory.FactLane { // which may be deleted and have versions
-			if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
-				return err
-			}
-			f.Names = append(f.Names, ref.ID)
-		}
-		refs := []memory.Ref{ref}
-		for _, no := range items {
-			r, err := c.record("WHERE i.no = ?", no)
-			if err != nil {
-				return err
-			}
-			refs = append(refs, r.ref())
-		}
-		if err := c.forgetItems(f, space, items, texts); err != nil {
+		refs = append(refs, r.ref())
+	}
+	if err := c.forgetItems(f, space, items, texts); err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		raw, err := json.Marshal(ref)
+		if err != nil {
 			return err
 		}
-		for _, ref := range refs {
-			raw, err := json.Marshal(ref)
-			if err != nil {
-				return err
-			}
-			if err := c.forgetDocuments(f, "space = ? AND item = ?", space, string(raw)); err != nil {
-				return err
-			}
-			if _, err := c.tx.Exec("DELETE FROM mem_projections WHERE space = ? AND item = ?", space, string(raw)); err != nil {
-				return err
-			}
+		if err := c.forgetDocuments(f, "space = ? AND item = ?", space, string(raw)); err != nil {
+			return err
 		}
-		if ref.Lane == memory.FactLane {
-			if err := c.dropHistory(space, ref.ID); err != nil {
-				return err
-			}
+		if _, err := c.tx.Exec("DELETE FROM mem_projections WHERE space = ? AND item = ?", space, string(raw)); err != nil {
+			return err
 		}
-		return c.dropEmptySpaces()
-	})
+	}
+	if ref.Lane == memory.FactLane {
+		if err := c.dropHistory(space, ref.ID); err != nil {
+			return err
+		}
+	}
+	return c.dropEmptySpaces()
 }
 
 func (s *Store) forget(ctx context.Context, fn func(c *change, f *Forgotten) error) (f Forgotten, err error) {
@@ -162,17 +164,20 @@ func (s *Store) purge(ctx context.Context) error {
 			if err := c.QueryRow("SELECT total_changes()").Scan(&after); err != nil {
 				return err
 			}
-			if done = after-before < 2; !done { // the command itself is one change
-				return nil
-			}
-			_, err := c.tx.Exec("DELETE FROM mem_meta WHERE name = 'purge'")
-			return err
+			done = after-before < 2 // the command itself is one change
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return s.db.Checkpoint(ctx)
+	if err := s.db.Checkpoint(ctx); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c *change) error {
+		_, err := c.tx.Exec("DELETE FROM mem_meta WHERE name = 'purge'")
+		return err
+	})
 }
 
 // resumePurge purges if there is something left to.
@@ -271,7 +276,7 @@ func (c *change) rareWords(texts []string, going map[int64]bool) (rare []string,
 			seen[word] = true
 			elsewhere := false
 			if c.ring.current == "" {
-				numbers, err := column[int64](&c.look, "SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?", match([]string{word}), len(going)+1)
+				numbers, err := column[int64](&c.look, "SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?", match([]string{indexed(word)}), len(going)+1)
 				if err != nil {
 					return nil, err
 				}

@@ -37,7 +37,7 @@ func (s *Store) VerifyForgotten(ctx context.Context, f Forgotten) error {
 		}
 		for _, word := range f.Words {
 			for _, lookup := range []struct{ sql, arg string }{
-				{"SELECT count(*) FROM mem_fts WHERE mem_fts MATCH ?", match([]string{word})},
+				{"SELECT count(*) FROM mem_fts WHERE mem_fts MATCH ?", match([]string{indexed(word)})},
 				{"SELECT count(*) FROM mem_vocabulary WHERE term = ?", strings.ToLower(word)},
 			} {
 				var n int
