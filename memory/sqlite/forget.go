@@ -20,6 +20,8 @@ type Forgotten struct {
 	Words []string
 	// Documents are what the remote backend was told of and must delete: their deletions are queued as projections.
 	Documents []string
+
+	unverified bool // nobody will ask: Names and Words stay empty
 }
 
 // maxWords bounds the words that are kept for verifying.
@@ -217,9 +219,14 @@ func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []s
 		names = append(names, r.name)
 		texts = append(texts, string(r.title), string(r.body), string(r.data))
 	}
-	words, err := c.rareWords(texts, going)
-	if err != nil {
-		return err
+	var words []string
+	if f.unverified {
+		names = nil
+	} else {
+		var err error
+		if words, err = c.rareWords(texts, going); err != nil {
+			return err
+		}
 	}
 	for _, no := range items {
 		// What a summary stood for is live again, unless it goes too. Its place is free: the summary leaves it.

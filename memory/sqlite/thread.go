@@ -83,7 +83,7 @@ func (s *Store) DeleteThread(ctx context.Context, ns memory.Namespace, id string
 	if err := ref.Check(); err != nil {
 		return false, err
 	}
-	var f Forgotten
+	f := Forgotten{unverified: true}
 	err := s.write(ctx, func(c *change) error { return c.forgetItem(&f, ref) })
 	return f.Items > 0 && err == nil, err
 }
