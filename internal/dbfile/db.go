@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // DB is an open database file. Its methods are safe for concurrent use.
@@ -71,12 +72,23 @@ func (db *DB) Read(ctx context.Context, fn func(*ReadTx) error) error {
 }
 
 // Checkpoint moves all committed transactions from the -wal file into the file and cuts the former to nothing. It is needed
-// only for what must not stay on the disk: SQLite does it by itself, but leaves the old bytes lying. Writes wait meanwhile.
-// ErrLocked if Reads of old snapshots, here or in another process, last longer than BusyTimeout.
+// only for what must not stay on the disk: SQLite does it by itself, but leaves the old bytes lying. It waits for Reads of old
+// snapshots, here or in another process, and lets Writes through meanwhile; ErrLocked if that takes longer than BusyTimeout.
 func (db *DB) Checkpoint(ctx context.Context) error {
-	r := newRequest(nil)
-	r.alone, r.bare = true, true
-	return db.write(ctx, r)
+	deadline := time.Now().Add(db.config.BusyTimeout)
+	for {
+		r := newRequest(nil)
+		r.alone, r.bare = true, true
+		err := db.write(ctx, r)
+		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // Stats counts since Open.

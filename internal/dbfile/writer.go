@@ -217,10 +217,19 @@ func (w *writer) end(how string) error {
 	return translate(w.config.Path, "write", err)
 }
 
-// checkpoint moves the WAL into the file and empties it, which works only outside of a transaction.
-func (w *writer) checkpoint() error {
+// checkpoint moves the WAL into the file and empties it, which works only outside of a transaction. It waits for nobody: all
+// Writes would wait with it.
+func (w *writer) checkpoint() (err error) {
+	ctx, conn := context.Background(), w.session.conn
 	var busy, pages, moved int
-	err := w.session.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	if err == nil {
+		err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	}
+	if _, undo := conn.ExecContext(ctx, "PRAGMA busy_timeout = "+busyMillis(w.config)); undo != nil {
+		err = errors.Join(err, undo)
+		w.discard()
+	}
 	if err == nil && busy != 0 {
 		return &Error{Code: ErrLocked, Path: w.config.Path, Op: "checkpoint", Err: errors.New("a long Read, or another process, uses the WAL")}
 	}

@@ -53,9 +53,7 @@ func BenchmarkFact(b *testing.B) {
 // corpus are messages of words that are distributed as words are, a few of them often and most seldom.
 func corpus(b *testing.B, f *fixture, documents, banks int) (queries [][]string) {
 	b.Helper()
-	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, 1.1, 20, 20_000)
-	word := func() string { return fmt.Sprintf("w%dx", zipf.Uint64()) }
+	word := words()
 	thread := ""
 	for i := 0; i < documents; {
 		bank := fmt.Sprint("bank", i*banks/documents)
@@ -72,6 +70,16 @@ func corpus(b *testing.B, f *fixture, documents, banks int) (queries [][]string)
 		}
 		must(f.Append(f.ctx, space("w"), thread, list...))(b)
 	}
+	return queriesOf(words())
+}
+
+// words returns what draws words, always the same ones.
+func words() func() string {
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 20, 20_000)
+	return func() string { return fmt.Sprintf("w%dx", zipf.Uint64()) }
+}
+
+func queriesOf(word func() string) (queries [][]string) {
 	for range 200 {
 		var terms []string
 		for range 8 {

@@ -20,6 +20,8 @@ type Forgotten struct {
 	Words []string
 	// Documents are what the remote backend was told of and must delete: their deletions are queued as projections.
 	Documents []string
+
+	unverified bool // nobody will ask: Names and Words stay empty
 }
 
 // maxWords bounds the words that are kept for verifying.
@@ -73,58 +75,60 @@ func (s *Store) ForgetItem(ctx context.Context, ref memory.Ref) (Forgotten, erro
 	if err := ref.Check(); err != nil {
 		return Forgotten{}, err
 	}
-	return s.forget(ctx, func(c *change, f *Forgotten) error {
-		space, err := c.space(ref.Namespace)
-		if err != nil || space == 0 {
+	return s.forget(ctx, func(c *change, f *Forgotten) error { return c.forgetItem(f, ref) })
+}
+
+func (c *change) forgetItem(f *Forgotten, ref memory.Ref) error {
+	space, err := c.space(ref.Namespace)
+	if err != nil || space == 0 {
+		return err
+	}
+	r, err := c.referred(ref)
+	if err != nil {
+		return err
+	}
+	var items []int64
+	if r != nil {
+		if items, err = c.consequences(r.no); err != nil {
 			return err
 		}
-		r, err := c.referred(ref)
+	}
+	var texts []string
+	if ref.Lane == memory.FactLane { // which may be deleted and have versions
+		if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
+			return err
+		}
+		f.Names = append(f.Names, ref.ID)
+	}
+	refs := []memory.Ref{ref}
+	for _, no := range items {
+		r, err := c.record("WHERE i.no = ?", no)
 		if err != nil {
 			return err
 		}
-		var items []int64
-		if r != nil {
-			if items, err = c.consequences(r.no); err != nil {
-				return err
-			}
-		}
-		var texts []string
-		if ref.Lane == memory.FactLane { // which may be deleted and have versions
-			if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
-				return err
-			}
-			f.Names = append(f.Names, ref.ID)
-		}
-		refs := []memory.Ref{ref}
-		for _, no := range items {
-			r, err := c.record("WHERE i.no = ?", no)
-			if err != nil {
-				return err
-			}
-			refs = append(refs, r.ref())
-		}
-		if err := c.forgetItems(f, space, items, texts); err != nil {
+		refs = append(refs, r.ref())
+	}
+	if err := c.forgetItems(f, space, items, texts); err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		raw, err := json.Marshal(ref)
+		if err != nil {
 			return err
 		}
-		for _, ref := range refs {
-			raw, err := json.Marshal(ref)
-			if err != nil {
-				return err
-			}
-			if err := c.forgetDocuments(f, "space = ? AND item = ?", space, string(raw)); err != nil {
-				return err
-			}
-			if _, err := c.tx.Exec("DELETE FROM mem_projections WHERE space = ? AND item = ?", space, string(raw)); err != nil {
-				return err
-			}
+		if err := c.forgetDocuments(f, "space = ? AND item = ?", space, string(raw)); err != nil {
+			return err
 		}
-		if ref.Lane == memory.FactLane {
-			if err := c.dropHistory(space, ref.ID); err != nil {
-				return err
-			}
+		if _, err := c.tx.Exec("DELETE FROM mem_projections WHERE space = ? AND item = ?", space, string(raw)); err != nil {
+			return err
 		}
-		return c.dropEmptySpaces()
-	})
+	}
+	if ref.Lane == memory.FactLane {
+		if err := c.dropHistory(space, ref.ID); err != nil {
+			return err
+		}
+	}
+	return c.dropEmptySpaces()
 }
 
 func (s *Store) forget(ctx context.Context, fn func(c *change, f *Forgotten) error) (f Forgotten, err error) {
@@ -162,17 +166,20 @@ func (s *Store) purge(ctx context.Context) error {
 			if err := c.QueryRow("SELECT total_changes()").Scan(&after); err != nil {
 				return err
 			}
-			if done = after-before < 2; !done { // the command itself is one change
-				return nil
-			}
-			_, err := c.tx.Exec("DELETE FROM mem_meta WHERE name = 'purge'")
-			return err
+			done = after-before < 2 // the command itself is one change
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return s.db.Checkpoint(ctx)
+	if err := s.db.Checkpoint(ctx); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c *change) error {
+		_, err := c.tx.Exec("DELETE FROM mem_meta WHERE name = 'purge'")
+		return err
+	})
 }
 
 // resumePurge purges if there is something left to.
@@ -212,9 +219,14 @@ func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []s
 		names = append(names, r.name)
 		texts = append(texts, string(r.title), string(r.body), string(r.data))
 	}
-	words, err := c.rareWords(texts, going)
-	if err != nil {
-		return err
+	var words []string
+	if f.unverified {
+		names = nil
+	} else {
+		var err error
+		if words, err = c.rareWords(texts, going); err != nil {
+			return err
+		}
 	}
 	for _, no := range items {
 		// What a summary stood for is live again, unless it goes too. Its place is free: the summary leaves it.

@@ -176,3 +176,34 @@ func TestMemoryLivesInTheFileOfTheRuns(t *testing.T) {
 	m := must(sqlite.Open(t.Context(), sqlite.Config{DB: db, Clock: clock.Now}))(t)
 	equal(t, must(m.GetFact(t.Context(), space("w"), "k"))(t).Version, 1)
 }
+
+// A kill between the deletion and the merging of the index leaves work for the next opening.
+func TestInterruptedForgettingIsFinished(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.set(fact("k", `"quokkasecret"`))
+	f.reopen() // its words are in a part of the index of their own
+	f.set(fact("other", `"koala"`))
+	forgotten := sqlite.Forgotten{Names: []string{"k"}, Words: []string{"quokkasecret"}}
+	refused(t, f.VerifyForgotten(f.ctx, forgotten), memory.Residue)
+	db := raw(t, f.path)
+	for _, q := range []string{
+		"PRAGMA foreign_keys = 1", "PRAGMA secure_delete = 1",
+		"DELETE FROM mem_fts WHERE rowid = 1", "DELETE FROM mem_items WHERE name = 'k'",
+		"INSERT INTO mem_meta (name, value) VALUES ('purge', x'01')",
+	} {
+		must(db.Exec(q))(t)
+	}
+	db.Close()
+	if !bytes.Contains(bytesOf(t, f.path), []byte("quokkasecret")) {
+		t.Fatal("the test looks in the wrong place")
+	}
+	f.reopen()
+	if err := f.VerifyForgotten(f.ctx, forgotten); err != nil {
+		t.Error(err)
+	}
+	if bytes.Contains(bytesOf(t, f.path), []byte("okkasecret")) {
+		t.Error("the bytes are left")
+	}
+	equal(t, f.find(inBank, "koala"), []string{"other"})
+}

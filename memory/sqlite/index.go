@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,13 +41,16 @@ func (c *change) unindex(no int64) error {
 	return err
 }
 
-func spaceToken(space int64) string { return "s" + strconv.FormatInt(space, 10) }
+func spaceToken(space int64) string { return token("space", strconv.FormatInt(space, 10)) }
 
-// bankToken is short and has digits alone, which the stemmer leaves as they are. Two banks may share one: it only narrows,
-// the bank itself is compared too.
-func bankToken(bank string) string {
-	sum := sha256.Sum256([]byte(bank))
-	return "b" + strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
+func bankToken(bank string) string { return token("bank", bank) }
+
+// token is a word that no text has, so that terms need not be kept from the column scope, which would cost a look at every
+// position. It is short and has digits alone, which the stemmer leaves as they are. Two names may share one: it only
+// narrows, and the name itself is compared too.
+func token(kind, name string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + name))
+	return "0" + strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
 }
 
 // maxTerms bounds a match: SQLite refuses expressions that are too large.
@@ -73,9 +75,9 @@ func match(terms []string, scope ...string) string {
 	if n == 0 {
 		return ""
 	}
-	out := "{title body author} : (" + b.String() + ")"
+	out := "(" + b.String() + ")"
 	for _, token := range scope {
-		out += fmt.Sprintf(` AND scope : "%s"`, token)
+		out += ` AND "` + token + `"`
 	}
 	return out
 }

@@ -80,15 +80,6 @@ func (m *model) get(key string, at memory.Moment) *memory.Fact {
 	return nil
 }
 
-func (m *model) note(id string) *memory.Note {
-	for _, n := range m.notes {
-		if n.ID == id {
-			return n
-		}
-	}
-	return nil
-}
-
 // counting are the ids of the notes that count, for a reader who asks for a tag, or for none.
 func (m *model) counting(tag string) []string {
 	ids := []string{}
