@@ -15,7 +15,7 @@ import (
 // decides the order. Accepted notes and digests, facts, and messages of threads in the bank are looked at, as they are now.
 func (s *Store) Recall(ctx context.Context, q memory.Query) (memory.Found, error) {
 	src := &source{store: s, scope: memory.Scope{Bank: q.Bank, Tags: q.Filter}, items: map[string]memory.Item{}, held: map[string]int{}}
-	ask := rank.Query{Text: q.Text, Now: s.clock().UnixMilli(), Effort: effortOf(q.Budget), Limit: q.Limit}
+	ask := rank.Query{Text: bounded(q.Text), Now: s.clock().UnixMilli(), Effort: effortOf(q.Budget), Limit: q.Limit}
 	if s.embedder != nil && ask.Effort == rank.High {
 		vectors, err := s.embedder.Embed(ctx, []string{q.Text})
 		if err != nil {
@@ -39,6 +39,21 @@ func (s *Store) Recall(ctx context.Context, q memory.Query) (memory.Found, error
 		found.Rows = append(found.Rows, memory.Row{ID: item.Ref.String(), Lane: laneOf(item), Text: textOf(item), Score: r.Score, Tags: item.Tags, Time: item.Time})
 	}
 	return found, nil
+}
+
+// bounded is a query of at most maxQuery words.
+func bounded(text string) string {
+	terms := rank.QueryTerms(text)
+	if len(terms) <= maxQuery {
+		return text
+	}
+	long := slices.Clone(terms)
+	slices.SortStableFunc(long, func(a, b string) int { return len(b) - len(a) })
+	keep := map[string]bool{}
+	for _, term := range long[:maxQuery] {
+		keep[term] = true
+	}
+	return strings.Join(slices.DeleteFunc(terms, func(term string) bool { return !keep[term] }), " ")
 }
 
 // Primers returns the texts of the primers that the bank has, by id.
@@ -86,14 +101,22 @@ func textOf(i memory.Item) string {
 	return i.Text
 }
 
-// What a query looks for in the index: at least so many terms, and as many more as bring so many times the candidates.
+// What a query looks for in the index: at least so many terms, and as many more as bring so many items, and so many more
+// for each candidate.
 const (
-	fewestTerms = 3
-	matchFactor = 3
+	fewestTerms  = 3
+	matchedItems = 300
+	matchFactor  = 3
 )
 
-// counted bounds the counting of what holds a term: from there on it is estimated.
-const counted = 500
+// Bounds of what is counted: the items that hold a term, and those of a bank.
+const (
+	counted = 500
+	large   = 20_000
+)
+
+// maxQuery bounds the words of a query. Of a longer one the longest words are taken: they are the rare ones, most of the time.
+const maxQuery = 64
 
 // rankedText bounds how much of a text is ranked: a large value is found by its beginning.
 const rankedText = 16 << 10
@@ -103,7 +126,8 @@ type source struct {
 	store *Store
 	scope memory.Scope
 	items map[string]memory.Item
-	// held is how many of the bank's items hold a term, as far as it was asked.
+	// docs is how many items the bank has; held how many of them hold a term, as far as it was asked.
+	docs int
 	held map[string]int
 }
 
@@ -131,17 +155,23 @@ func (s *source) entries(items []memory.Item) []*rank.Entry {
 	return list
 }
 
-// Stats counts the bank's documents. They count as equally long: their lengths are in no index of one bank.
+// Stats counts the bank's documents: from large on, a bank counts as that large. They count as equally long: their lengths are in
+// no index of one bank.
 func (s *source) Stats(ctx context.Context) (rank.Stats, error) {
-	n, err := s.store.holding(ctx, s.scope.Bank, []string{""})
-	return rank.Stats{Docs: n[0]}, err
+	err := s.store.read(ctx, func(l *look) error {
+		return l.QueryRow("SELECT count(*) FROM (SELECT 1 FROM mem_items WHERE bank = ? LIMIT ?)", s.scope.Bank, large).Scan(&s.docs)
+	})
+	return rank.Stats{Docs: s.docs}, err
 }
 
 // Frequencies counts in the bank, whatever the tags: what another branch has makes words common for this one too, and no
-// other bank does.
+// other bank does. It is the rare words that decide; those that more than counted items hold count as equally frequent.
 func (s *source) Frequencies(ctx context.Context, terms []string) ([]int, error) {
 	counts, err := s.store.holding(ctx, s.scope.Bank, terms)
 	for i, term := range terms {
+		if counts[i] == counted {
+			counts[i] = max(counted, s.docs/12)
+		}
 		s.held[term] = counts[i]
 	}
 	return counts, err
@@ -152,14 +182,14 @@ func (s *source) Match(ctx context.Context, terms []string, limit int) ([]*rank.
 	return s.entries(items), err
 }
 
-// telling are the rarest of the terms, as many as bring a few times the limit: what holds only the frequent ones is not
+// telling are the rarest of the terms, as many as bring some hundred items more than the limit: what holds only the frequent ones is not
 // among the best, and to look at all of it takes time in proportion to the bank.
 func (s *source) telling(terms []string, limit int) []string {
 	rare := slices.Clone(terms)
 	slices.SortStableFunc(rare, func(a, b string) int { return s.held[a] - s.held[b] })
 	brought := 0
 	for i, term := range rare {
-		if brought += s.held[term]; i >= fewestTerms && brought > matchFactor*limit {
+		if brought += s.held[term]; i >= fewestTerms && brought > matchedItems+matchFactor*limit {
 			return rare[:i]
 		}
 	}
@@ -226,31 +256,19 @@ func (s *source) Nearest(ctx context.Context, vector []float32, limit int) ([]*r
 	return list, nil
 }
 
-// holding counts the bank's items in the index that hold each term; "" is any. In an encrypted file there is no index, and
-// every term counts as held by one.
+// holding counts the bank's items in the index that hold each term, up to counted.
 func (s *Store) holding(ctx context.Context, bank string, terms []string) (counts []int, err error) {
 	counts = make([]int, len(terms))
 	err = s.read(ctx, func(l *look) error {
 		for i, term := range terms {
-			if s.ring.current != "" {
+			expression := match([]string{term}, bankToken(bank))
+			if s.ring.current != "" || expression == "" {
 				counts[i] = 1
 				continue
 			}
-			expression := fmt.Sprintf(`scope : "%s"`, bankToken(bank))
-			if term != "" {
-				if expression = match([]string{term}, bankToken(bank)); expression == "" {
-					continue
-				}
-			}
-			// Where there are more, the first of them are taken to be spread as all are.
-			var n, last, end int
-			err := l.QueryRow("SELECT count(*), coalesce(max(rowid), 0), coalesce((SELECT max(no) FROM mem_items), 0) FROM"+
-				" (SELECT rowid FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?)", expression, counted).Scan(&n, &last, &end)
+			err := l.QueryRow("SELECT count(*) FROM (SELECT 1 FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?)", expression, counted).Scan(&counts[i])
 			if err != nil {
 				return err
-			}
-			if counts[i] = n; n == counted {
-				counts[i] = max(n, int(int64(n)*int64(end)/int64(max(last, 1))))
 			}
 		}
 		return nil
