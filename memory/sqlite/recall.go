@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +18,7 @@ import (
 // Recall answers a query from one bank: the filter is applied in the database, before anything is ranked; package rank
 // decides the order. Accepted notes and digests, facts, and messages of threads in the bank are looked at, as they are now.
 func (s *Store) Recall(ctx context.Context, q memory.Query) (memory.Found, error) {
-	src := &source{store: s, scope: memory.Scope{Bank: q.Bank, Tags: q.Filter}, items: map[string]memory.Item{}, held: map[string]int{}}
+	src := &source{store: s, scope: memory.Scope{Bank: q.Bank, Tags: q.Filter}, items: map[string]memory.Item{}, held: map[string][]int64{}}
 	ask := rank.Query{Text: bounded(q.Text), Now: s.clock().UnixMilli(), Effort: effortOf(q.Budget), Limit: q.Limit}
 	if s.embedder != nil && ask.Effort == rank.High {
 		vectors, err := s.embedder.Embed(ctx, []string{q.Text})
@@ -101,18 +105,16 @@ func textOf(i memory.Item) string {
 	return i.Text
 }
 
-// What a query looks for in the index: at least so many terms, and as many more as bring so many items, and so many more
-// for each candidate.
+// What a query looks for: by at least so many rare words, and so many of what holds them at a time.
 const (
-	fewestTerms  = 3
-	matchedItems = 300
-	matchFactor  = 3
+	fewestRare   = 2
+	matchedItems = 200
 )
 
 // Bounds of what is counted: the items that hold a term, and those of a bank.
 const (
-	counted = 500
-	large   = 20_000
+	counted = 300
+	large   = 5_000
 )
 
 // maxQuery bounds the words of a query. Of a longer one the longest words are taken: they are the rare ones, most of the time.
@@ -126,9 +128,9 @@ type source struct {
 	store *Store
 	scope memory.Scope
 	items map[string]memory.Item
-	// docs is how many items the bank has; held how many of them hold a term, as far as it was asked.
+	// docs is how many items the bank has; held are those that hold a term, if they are not too many.
 	docs int
-	held map[string]int
+	held map[string][]int64
 }
 
 // entry takes an item apart for ranking and keeps it for the answer.
@@ -167,33 +169,52 @@ func (s *source) Stats(ctx context.Context) (rank.Stats, error) {
 // Frequencies counts in the bank, whatever the tags: what another branch has makes words common for this one too, and no
 // other bank does. It is the rare words that decide; those that more than counted items hold count as equally frequent.
 func (s *source) Frequencies(ctx context.Context, terms []string) ([]int, error) {
-	counts, err := s.store.holding(ctx, s.scope.Bank, terms)
+	held, err := s.store.holding(ctx, s.scope.Bank, terms)
+	counts := make([]int, len(terms))
 	for i, term := range terms {
-		if counts[i] == counted {
+		if counts[i] = len(held[i]); counts[i] >= counted {
 			counts[i] = max(counted, s.docs/12)
+			continue
 		}
-		s.held[term] = counts[i]
+		s.held[term] = held[i]
 	}
 	return counts, err
 }
 
+// Match takes the items that hold the rare words: those that hold the most and the rarest of them. Only where there are hardly
+// any does the index rank what holds the frequent ones: that takes time in proportion to the bank.
 func (s *source) Match(ctx context.Context, terms []string, limit int) ([]*rank.Entry, error) {
-	items, err := s.store.Candidates(ctx, s.scope, s.telling(terms, limit), limit)
-	return s.entries(items), err
-}
-
-// telling are the rarest of the terms, as many as bring some hundred items more than the limit: what holds only the frequent ones is not
-// among the best, and to look at all of it takes time in proportion to the bank.
-func (s *source) telling(terms []string, limit int) []string {
-	rare := slices.Clone(terms)
-	slices.SortStableFunc(rare, func(a, b string) int { return s.held[a] - s.held[b] })
-	brought := 0
-	for i, term := range rare {
-		if brought += s.held[term]; i >= fewestTerms && brought > matchedItems+matchFactor*limit {
-			return rare[:i]
+	weights := map[int64]float64{}
+	rare := 0
+	for _, term := range terms {
+		numbers, known := s.held[term]
+		if !known {
+			continue
+		}
+		if len(numbers) > 0 {
+			rare++
+		}
+		for _, no := range numbers {
+			weights[no] += math.Log(1 + float64(s.docs)/float64(len(numbers)))
 		}
 	}
-	return rare
+	if rare < fewestRare && rare < len(terms) || s.store.ring.current != "" {
+		items, err := s.store.Candidates(ctx, s.scope, terms, limit)
+		return s.entries(items), err
+	}
+	numbers := slices.SortedFunc(maps.Keys(weights), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(b, a))
+	})
+	var found []memory.Item
+	for len(numbers) > 0 && len(found) < limit {
+		n := min(len(numbers), max(limit, matchedItems))
+		items, err := s.store.numbered(ctx, s.scope, numbers[:n])
+		if err != nil {
+			return nil, err
+		}
+		found, numbers = append(found, items...), numbers[n:]
+	}
+	return s.entries(found[:min(limit, len(found))]), nil
 }
 
 func (s *source) Adjacent(ctx context.Context, of []*rank.Entry) ([]*rank.Entry, error) {
@@ -256,24 +277,53 @@ func (s *source) Nearest(ctx context.Context, vector []float32, limit int) ([]*r
 	return list, nil
 }
 
-// holding counts the bank's items in the index that hold each term, up to counted.
-func (s *Store) holding(ctx context.Context, bank string, terms []string) (counts []int, err error) {
-	counts = make([]int, len(terms))
+// holding lists the bank's items in the index that hold each term, the first counted of them.
+func (s *Store) holding(ctx context.Context, bank string, terms []string) (numbers [][]int64, err error) {
+	numbers = make([][]int64, len(terms))
 	err = s.read(ctx, func(l *look) error {
 		for i, term := range terms {
 			expression := match([]string{term}, bankToken(bank))
 			if s.ring.current != "" || expression == "" {
-				counts[i] = 1
 				continue
 			}
-			err := l.QueryRow("SELECT count(*) FROM (SELECT 1 FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?)", expression, counted).Scan(&counts[i])
+			var list string
+			err := l.QueryRow("SELECT json_group_array(no) FROM (SELECT rowid AS no FROM mem_fts WHERE mem_fts MATCH ? LIMIT ?)", expression, counted).Scan(&list)
+			if err == nil {
+				err = json.Unmarshal([]byte(list), &numbers[i])
+			}
 			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return counts, err
+	return numbers, err
+}
+
+// numbered returns those of the items that are in the scope, in the order of the numbers.
+func (s *Store) numbered(ctx context.Context, scope memory.Scope, numbers []int64) (list []memory.Item, err error) {
+	order := make(map[int64]int, len(numbers))
+	for i, no := range numbers {
+		order[no] = i
+	}
+	wanted, err := json.Marshal(numbers)
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(l *look) error {
+		where, args, err := l.within(scope)
+		if err != nil {
+			return err
+		}
+		records, err := l.all("SELECT "+recordColumns+" FROM json_each(?) j CROSS JOIN mem_items i ON i.no = j.value CROSS JOIN mem_spaces p ON p.no = i.space WHERE "+where,
+			slices.Concat([]any{l.now, string(wanted)}, args)...)
+		for _, r := range records {
+			list = append(list, r.item(0))
+		}
+		return err
+	})
+	slices.SortFunc(list, func(a, b memory.Item) int { return order[a.No] - order[b.No] })
+	return list, err
 }
 
 // beside returns the messages right before and after the given ones, in the scope, in one query.
