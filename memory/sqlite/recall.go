@@ -292,14 +292,15 @@ func (s *Store) beside(ctx context.Context, scope memory.Scope, items []memory.I
 	return list, err
 }
 
-// Keep stores an item, once per ID: a digest, or an accepted note of the workflow that has learnt it.
+// Keep stores an item, once per ID: a digest, or an accepted note of the workflow that has learnt it. A note that is there
+// already is kept once, whoever learns it again, unless it is given another time.
 func (s *Store) Keep(ctx context.Context, k memory.Saved) error {
-	if k.Time.IsZero() {
-		k.Time = s.clock()
-	}
 	place := memory.Place{Namespace: memory.Namespace{Kind: memory.WorkflowKind, ID: k.Workflow}, Bank: k.Bank, Tags: k.Tags}
 	var op memory.Operation
 	if k.Digest {
+		if k.Time.IsZero() {
+			k.Time = s.clock()
+		}
 		op.Digests = []memory.Digest{{Place: place, Text: k.Text, Time: k.Time, Origin: k.Origin}}
 	} else {
 		op.Notes = []memory.Note{{Place: place, Body: k.Text, Time: k.Time, Origin: k.Origin, Status: memory.Accepted}}
