@@ -251,7 +251,9 @@ func TestNothingLeaks(t *testing.T) {
 	defer store.Close()
 	rt, check := &memory.Runtime{Store: store, Timeout: time.Minute}, 0
 	rapid.Check(t, func(t *rapid.T) {
-		check++
+		if check++; raced && check > 10 { // races show in few, leaks are looked for without the detector
+			return
+		}
 		l := &leaks{T: t, store: store, rt: rt, check: check}
 		for range rapid.IntRange(2, 12).Draw(t, "writes") {
 			if rapid.Bool().Draw(t, "by task") {
