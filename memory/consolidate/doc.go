@@ -21,4 +21,6 @@
 //
 // The episodes are text that agents have written, about things that others may have said to them. They stand in the
 // distiller's prompt as JSON, as data; what a model makes of hostile ones is for the person to see before anything is accepted.
+//
+// The run that consolidates keeps what it was shown, in its own outputs: to forget an episode for good, delete that run too.
 package consolidate
