@@ -86,3 +86,41 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 	}
 	return tags, nil
 }
+
+// DerivedTags are the tags of an item that is made of others in the same bank, of which these are the tags: what all of them
+// have in common, so that who is shown the new item would have been shown each of the others. In a project, what comes
+// from main and one branch is the branch's. BAD_TAG where nobody may see all of them, as with two branches. The source
+// is the new item's own.
+func DerivedTags(bank, source string, from ...[]string) ([]string, error) {
+	var common []string
+	if len(from) > 0 {
+		common = slices.DeleteFunc(distinct(from[0]), func(tag string) bool {
+			return strings.HasPrefix(tag, "source:") || slices.ContainsFunc(from, func(tags []string) bool { return !slices.Contains(tags, tag) })
+		})
+	}
+	if isProject(bank) {
+		var branches []string
+		for _, tags := range from {
+			if slices.Contains(tags, "scope:main") {
+				continue
+			}
+			branch := of(tags, "branch")
+			if len(branch) == 0 {
+				return nil, badTag("an item of %s with neither scope:main nor a branch is shown to nobody, and so is what is made of it", bank)
+			}
+			branches = distinct(append(branches, branch...))
+		}
+		switch len(branches) {
+		case 0:
+		case 1:
+			common = slices.DeleteFunc(common, func(tag string) bool { return strings.HasPrefix(tag, "branch:") || strings.HasPrefix(tag, "scope:") })
+			common = append(common, branches[0], scopeOf(branches[0]))
+		default:
+			return nil, badTag("what is made of %s would show each of them the others", strings.Join(branches, " and "))
+		}
+	}
+	if source != "" {
+		common = append(common, "source:"+source)
+	}
+	return distinct(common), nil
+}

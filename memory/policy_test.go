@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cairnrun/cairn/memory"
 )
 
@@ -118,3 +120,40 @@ func TestBadTags(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestDerivedTags: who passes what was made of others would have passed each of them.
+func TestDerivedTags(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bank := rapid.SampledFrom([]string{"project-p", "user-1", "notes"}).Draw(t, "bank")
+		tags := func(label string) []string {
+			list := []string{}
+			for _, of := range [][]string{{"", "branch:main", "branch:x", "branch:y"}, {"", "stream:s", "stream:t"}, {"", "team:a"}} {
+				if tag := rapid.SampledFrom(of).Draw(t, label); tag != "" {
+					list = append(list, tag)
+				}
+			}
+			return list
+		}
+		var from [][]string
+		for range rapid.IntRange(1, 4).Draw(t, "items") {
+			written, err := memory.WriteTags(bank, tags("item"), nil, "run")
+			if err != nil {
+				t.Fatal(err)
+			}
+			from = append(from, written)
+		}
+		derived, err := memory.DerivedTags(bank, "reflection", from...)
+		filter := memory.RecallFilter(bank, tags("reader"), nil)
+		if err != nil {
+			if !errors.Is(err, memory.BadTag) || bank != "project-p" || !slices.ContainsFunc(from, func(tags []string) bool { return !filter.Passes(tags) }) {
+				t.Fatalf("%v of %v, though %v sees all of them", err, from, filter)
+			}
+			return
+		}
+		for _, tags := range from {
+			if filter.Passes(derived) && !filter.Passes(tags) {
+				t.Fatalf("%v of %v is shown to %v, and %v is not", derived, from, filter, tags)
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -59,16 +60,17 @@ type Saved struct {
 	Time     time.Time
 }
 
-// Operation is what keeping it does to a store. now is its time, if it has none.
+// Operation is what keeping it does to a store. now is a digest's time, if it has none; a lesson is the same one whoever
+// learns it again, unless it is given another time.
 func (s Saved) Operation(now time.Time) Operation {
-	if s.Time.IsZero() {
+	if s.Digest && s.Time.IsZero() {
 		s.Time = now
 	}
 	place := Place{Namespace: Namespace{Kind: WorkflowKind, ID: s.Workflow}, Bank: s.Bank, Tags: s.Tags}
-	id := "kept-" + hashOf(s.ID)
 	if s.Digest {
-		return Operation{Digests: []Digest{{Place: place, ID: id, Text: s.Text, Time: s.Time, Origin: s.Origin}}}
+		return Operation{Digests: []Digest{{Place: place, ID: "kept-" + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
 	}
+	id := "kept-" + hashOf(fmt.Sprintf("%q %q %q %d", s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
 	return Operation{Notes: []Note{{Place: place, ID: id, Body: s.Text, Time: s.Time, Origin: s.Origin, Status: Accepted}}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
@@ -17,7 +18,7 @@ func (r *Runtime) retain(call *cairn.Call, spec cairn.MemorySpec, output json.Ra
 		if err != nil {
 			return nil, err
 		}
-		saved := Saved{Bank: bank, Tags: tags, Text: digest(call.Path, output), Digest: true, Workflow: call.Workflow,
+		saved := Saved{Bank: bank, Tags: tags, Text: digest(call.Path, output), Digest: true, Workflow: call.Workflow, Time: time.Now(),
 			Origin: Origin{Run: call.Run, Path: call.Path, Attempt: call.Attempt}}
 		body, err := json.Marshal(saved)
 		if err != nil {

@@ -158,45 +158,78 @@ type answer struct {
 	err     error
 }
 
-// fetch asks all banks at once, for as long as the timeout allows: who has not answered by then is left out. Nothing of it
-// is an error.
+// fetch makes a task's block of what its banks answer. Nothing of it is an error.
 func (r *Runtime) fetch(ctx context.Context, spec cairn.MemorySpec, query string) snapshot {
+	return assemble(spec, r.gather(ctx, spec.Banks, func(ctx context.Context, bank string) answer { return r.ask(ctx, spec, bank, query) }))
+}
+
+// gather asks all banks at once, for as long as the timeout allows: who has not answered by then is left out, also a backend
+// that does not mind its context.
+func (r *Runtime) gather(ctx context.Context, banks []string, ask func(ctx context.Context, bank string) answer) []answer {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
-	answers := make([]answer, len(spec.Banks))
-	var group errgroup.Group
-	for i, bank := range spec.Banks {
-		group.Go(func() error {
-			a := &answers[i]
-			var both errgroup.Group
-			both.Go(func() (err error) {
-				if spec.Recall != "off" {
-					a.found, err = r.recall(ctx, Query{Bank: bank, Text: query, Filter: RecallFilter(bank, spec.Tags, nil), Budget: Budget(spec.Budget)})
-				}
-				return err
-			})
-			both.Go(func() (err error) {
-				if len(spec.Primers) > 0 {
-					a.primers, err = r.recaller().Primers(ctx, bank, spec.Primers)
-				}
-				return err
-			})
-			a.err = both.Wait()
-			return nil
-		})
+	type numbered struct {
+		bank int
+		answer
 	}
-	_ = group.Wait()
-	return assemble(spec, answers)
+	arrived := make(chan numbered, len(banks))
+	answers := make([]answer, len(banks))
+	for i, bank := range banks {
+		answers[i].err = context.DeadlineExceeded // until it arrives
+		go func() { arrived <- numbered{i, ask(ctx, bank)} }()
+	}
+	for range banks {
+		select {
+		case a := <-arrived:
+			answers[a.bank] = a.answer
+			continue
+		case <-ctx.Done():
+		}
+		// Who notices that the time is over gets the chance to say so.
+		select {
+		case a := <-arrived:
+			answers[a.bank] = a.answer
+		case <-time.After(grace):
+			return answers
+		}
+	}
+	return answers
+}
+
+// grace is how long a backend may take to notice that its time is over.
+const grace = 50 * time.Millisecond
+
+// ask gets rows and primers of a bank, side by side.
+func (r *Runtime) ask(ctx context.Context, spec cairn.MemorySpec, bank, query string) (a answer) {
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		if spec.Recall != "off" {
+			a.found, err = r.recall(ctx, Query{Bank: bank, Text: query, Filter: RecallFilter(bank, spec.Tags, nil), Budget: Budget(spec.Budget)})
+		}
+		return err
+	})
+	both.Go(func() (err error) {
+		defer blamed(&err)
+		if len(spec.Primers) > 0 {
+			a.primers, err = r.recaller().Primers(ctx, bank, spec.Primers)
+		}
+		return err
+	})
+	a.err = both.Wait()
+	return a
 }
 
 // recall asks a bank, and takes a panic of a backend for a failure.
 func (r *Runtime) recall(ctx context.Context, q Query) (found Found, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the backend panicked: %v", p)
-		}
-	}()
+	defer blamed(&err)
 	return r.recaller().Recall(ctx, q)
+}
+
+// blamed makes a panic of a backend its error.
+func blamed(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the backend panicked: %v", p)
+	}
 }
 
 // assemble makes the block of what the banks have answered, and reports on each.

@@ -144,6 +144,20 @@ func TestADeadBankCostsItsOwnRows(t *testing.T) {
 	})
 }
 
+// TestASlowBankCostsTheToolItsOwnRows: the others are asked at the same time, not in what it leaves of the timeout.
+func TestASlowBankCostsTheToolItsOwnRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bank{rows: map[string][]string{"a": {"from a"}, "b": {"from b"}}, slow: map[string]time.Duration{"a": time.Hour, "b": time.Second}}
+		m := memory.Memory{Banks: []string{"a", "b"}, Recall: memory.RecallOff, Tools: memory.On}
+		attempt(t, b, journal{}, m, func(ctx context.Context, c *cairn.Call) {
+			out, err := c.Tools[0].Call(ctx, json.RawMessage(`{"query":"x"}`))
+			if err != nil || !strings.Contains(string(out), "from b") || !strings.Contains(string(out), `"failed":["a"]`) {
+				t.Errorf("recall answers %s, %v", out, err)
+			}
+		})
+	})
+}
+
 func TestRetainWritesThroughTheOutbox(t *testing.T) {
 	b := &bank{}
 	m := memory.Memory{Banks: []string{"user-1", "project-p", "notes"}, WriteBanks: []string{"user-1", "project-p"}, Tags: []string{"branch:x", "team:a"},

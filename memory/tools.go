@@ -126,13 +126,12 @@ func (r *Runtime) answer(ctx context.Context, spec cairn.MemorySpec, in asked, r
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout())
-	defer cancel()
-	narrowed := spec
-	narrowed.Banks = banks
-	answers := make([]answer, len(banks))
-	for i, bank := range banks {
-		answers[i].found, answers[i].err = r.recall(ctx, Query{Bank: bank, Text: in.Query, Filter: RecallFilter(bank, spec.Tags, in.Tags), Budget: Budget(spec.Budget)})
+	answers := r.gather(ctx, banks, func(ctx context.Context, bank string) (a answer) {
+		a.found, a.err = r.recall(ctx, Query{Bank: bank, Text: in.Query, Filter: RecallFilter(bank, spec.Tags, in.Tags), Budget: Budget(spec.Budget)})
+		return a
+	})
+	if ctx.Err() != nil { // the attempt is over: what is missing now is no answer to remember
+		return nil, context.Cause(ctx)
 	}
 	rows := make([][]part, len(banks))
 	report := cairn.Recall{Tool: true}

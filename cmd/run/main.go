@@ -8,8 +8,9 @@ import (
 	"github.com/cairnrun/cairn/examples/audit"
 	"github.com/cairnrun/cairn/examples/handoff"
 	"github.com/cairnrun/cairn/examples/hello"
+	"github.com/cairnrun/cairn/examples/runbook"
 )
 
 func main() {
-	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow)
+	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow, runbook.Workflow, runbook.Rules)
 }

@@ -40,6 +40,14 @@ func TestExamples(t *testing.T) {
 	if out := command("up", "hello"); out != "\"HELLO, WORLD!\"\n" {
 		t.Errorf("hello: %s", out)
 	}
+	for _, knew := range []string{"nothing", "a lesson"} { // the second run has the memory of the first
+		if out := command("up", "runbook"); !strings.Contains(out, `"knew":"`+knew+`"`) {
+			t.Errorf("runbook, to know %s: %s", knew, out)
+		}
+	}
+	if out := command("up", "runbook-rules"); !strings.Contains(out, `"proposed":["rule-`) {
+		t.Errorf("runbook-rules: %s", out)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n\nfunc F() {}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

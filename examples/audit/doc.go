@@ -6,7 +6,9 @@
 // packages, [Analyse] reads one of them, [Fold] adds the analyses up and
 // [Markdown] writes the report. Each step takes and returns plain values that
 // survive a trip through JSON, and the same code on disk always gives the same
-// bytes: no clock, no map order, no path of the machine it ran on.
+// bytes: no clock, no map order, no path of the machine it ran on. Where the
+// engine has a memory, the workflow's report also says what has changed since
+// the last audit.
 //
 // Only syntax is read. Nothing is built, type-checked or downloaded, so the
 // audit sees the files of every platform and works on code that does not

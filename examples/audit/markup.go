@@ -67,6 +67,17 @@ func number(n int) string {
 	return digits
 }
 
+// signed writes a difference.
+func signed(n int) string {
+	switch {
+	case n > 0:
+		return "+" + number(n)
+	case n < 0:
+		return "-" + number(-n)
+	}
+	return "0"
+}
+
 // count writes a number with what it counts.
 func count(n int, one, many string) string {
 	if n == 1 {

@@ -14,6 +14,9 @@ func Markdown(t Totals) []byte {
 		r.figures(t)
 	}
 	r.caveats(t)
+	if t.Since != nil {
+		r.since(*t.Since)
+	}
 	if t.Packages > 0 {
 		r.worst(t)
 		r.broken(t)
@@ -123,6 +126,37 @@ func (r *report) caveats(t Totals) {
 	}
 	for _, dir := range t.Unreadable {
 		r.printf("- directory %s, which cannot be read\n", code(dir))
+	}
+}
+
+func (r *report) since(c Comparison) {
+	r.heading("Since the last audit")
+	switch {
+	case c.Trouble != "":
+		r.printf("%s\n", escape(c.Trouble))
+	case c.First:
+		r.printf("No earlier audit is remembered. The next one will say what has changed.\n")
+	case len(c.Changes) == 0:
+		r.printf("Nothing has changed in these figures.\n")
+	}
+	if len(c.Changes) == 0 {
+		return
+	}
+	if c.Trouble != "" {
+		r.printf("\n")
+	}
+	r.printf("| Package | Lines | Undocumented | To do | Broken files |\n")
+	r.printf("| --- | ---: | ---: | ---: | ---: |\n")
+	for _, change := range c.Changes {
+		name := cell(change.Package)
+		if change.State != "" {
+			name += " (" + change.State + ")"
+		}
+		by := change.By
+		r.printf("| %s | %s | %s | %s | %s |\n", name, signed(by.Lines), signed(by.Undocumented), signed(by.Todos), signed(by.ParseErrors))
+	}
+	if c.Omitted > 0 {
+		r.printf("\n%s more changed.\n", count(c.Omitted, "package", "packages"))
 	}
 }
 

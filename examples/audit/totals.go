@@ -40,6 +40,10 @@ type Totals struct {
 	ParseErrors  Findings       `json:"parse_errors"`
 	// Longest are the longest functions of all packages, longest first.
 	Longest []Function `json:"longest" validate:"required,dive"`
+	// Figures are those of every package, for the next audit.
+	Figures map[string]Figures `json:"figures,omitempty"`
+	// Since is what has changed since the last audit; nil where nothing is remembered.
+	Since *Comparison `json:"since,omitempty"`
 }
 
 // Standing is how a package compares with the others.
@@ -88,6 +92,7 @@ func Fold(l Listing, analyses []Analysis) Totals {
 	t.Worst = worst(present)
 	t.Names = names(present)
 	t.Longest = longestOf(present)
+	t.Figures = figures(present)
 	return t
 }
 

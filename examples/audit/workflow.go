@@ -84,7 +84,10 @@ func totals(v *cairn.View) Totals {
 	return Fold(listing, analyses)
 }
 
-func write(ctx context.Context, t Totals) (Report, error) {
+func write(ctx context.Context, t Totals) (_ Report, err error) {
+	if t.Since, err = since(ctx, t); err != nil {
+		return Report{}, err
+	}
 	file, err := task.WriteArtifact(ctx, "audit.md", "text/markdown; charset=utf-8", bytes.NewReader(Markdown(t)))
 	return Report{
 		Module: t.Module, Packages: t.Packages, Files: t.Counts.Files, Lines: t.Counts.Lines, Undocumented: t.Undocumented,

@@ -360,7 +360,8 @@ func (s *Store) beside(ctx context.Context, scope memory.Scope, items []memory.I
 	return list, err
 }
 
-// Keep stores an item, once per ID: a digest, or an accepted note of the workflow that has learnt it.
+// Keep stores an item, once per ID: a digest, or an accepted note of the workflow that has learnt it. A note that is there
+// already is kept once, whoever learns it again, unless it is given another time.
 func (s *Store) Keep(ctx context.Context, k memory.Saved) error {
 	_, err := s.Apply(ctx, k.ID, k.Operation(s.clock()))
 	return err

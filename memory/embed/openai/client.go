@@ -200,6 +200,7 @@ type Error struct {
 	Message string
 }
 
+// Error is what the server said.
 func (e *Error) Error() string { return fmt.Sprintf("openai: HTTP %d: %s", e.Status, e.Message) }
 
 // send posts one request, and again after a passing fault.
