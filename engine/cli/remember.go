@@ -9,11 +9,15 @@ import (
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 )
 
-// memory opens the memory that lies in the file of the runs. It closes with the file.
-func (a *app) memory(ctx context.Context, store *sqlite.Store) (*memory.Runtime, error) {
-	kept, err := lanes.Open(ctx, lanes.Config{DB: store.DB()})
+// remember opens the memory that lies in the file of the runs. It closes with the file.
+func (a *app) remember(ctx context.Context, store *sqlite.Store) (*memory.Runtime, error) {
+	keys, err := memoryKeys()
 	if err != nil {
 		return nil, err
+	}
+	kept, err := lanes.Open(ctx, lanes.Config{DB: store.DB(), Keys: keys})
+	if err != nil {
+		return nil, a.keyed(err)
 	}
 	return &memory.Runtime{Store: kept}, nil
 }

@@ -10,23 +10,28 @@ import (
 // Stats is what a store holds.
 type Stats struct {
 	// Facts, Threads, Messages and Notes count rows, expired facts and messages behind summaries included.
-	Facts, Threads, Messages, Notes int
+	Facts    int `json:"facts"`
+	Threads  int `json:"threads"`
+	Messages int `json:"messages"`
+	Notes    int `json:"notes"`
 	// Versions counts earlier versions of facts.
-	Versions int
+	Versions int `json:"versions"`
 	// Expired counts facts that wait for ExpireFacts.
-	Expired int
+	Expired int `json:"expired"`
 	// Indexed counts entries of the full text index. Less than Facts, Messages and Notes together: it is being made.
-	Indexed int
+	Indexed int `json:"indexed"`
 	// Index is the version of the rules by which the index was made, 0 while it is being made, and Rules that of this program.
-	Index, Rules int
+	Index int `json:"index"`
+	Rules int `json:"rules"`
 	// Vectors counts vectors, stale ones included.
-	Vectors int
+	Vectors int `json:"vectors"`
 	// Waiting and Dead count projections, Oldest is when the first one waiting was queued, zero if none does.
-	Waiting, Dead int
-	Oldest        time.Time
+	Waiting int       `json:"waiting"`
+	Dead    int       `json:"dead"`
+	Oldest  time.Time `json:"oldest,omitzero"`
 	// Encrypted says whether texts are sealed, Unsealed how many rows are still not sealed with the current key.
-	Encrypted bool
-	Unsealed  int
+	Encrypted bool `json:"encrypted"`
+	Unsealed  int  `json:"unsealed,omitempty"`
 }
 
 // Stats counts. It reads whole indexes: ask for it now and then, not at every step.
