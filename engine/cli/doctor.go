@@ -205,30 +205,29 @@ func checkLeases(ctx context.Context, p *patient) error {
 	if err != nil {
 		return err
 	}
-	lost := 0
+	lost, parked := 0, 0
 	for _, info := range runs {
-		if driven(info) {
+		switch {
+		case driven(info):
+			continue
+		case info.Owner.Token == "": // stopped gracefully
+			parked++
 			continue
 		}
 		if lost++; lost > maxShown && !p.json {
 			continue
 		}
-		why := "nobody drives it"
-		if info.Owner.Token != "" {
-			why = fmt.Sprintf("its lease of process %d has run out", info.Owner.PID)
-			if info.Owner.Dead() {
-				why = fmt.Sprintf("process %d, which held it, is gone", info.Owner.PID)
-			}
+		why := fmt.Sprintf("its lease of process %d on %s has run out", info.Owner.PID, info.Owner.Host)
+		if info.Owner.Dead() {
+			why = fmt.Sprintf("process %d, which holds its lease, is gone", info.Owner.PID)
 		}
 		p.ill("leases", "go on with "+p.hint("resume", quote(info.ID)), "run %s is interrupted: %s", info.ID, why)
 	}
-	switch {
-	case len(runs) == 0:
-		p.well("leases", "no run is running")
-	case lost == 0:
-		p.well("leases", "%s, all driven by a live process", count(len(runs), "running run"))
-	case lost > maxShown && !p.json:
+	if lost > maxShown && !p.json {
 		p.ill("leases", "see "+p.hint("ps", "--status", interrupted), "%d more", lost-maxShown)
+	}
+	if lost == 0 {
+		p.well("leases", "%s driven by a live process, %d stopped and waiting for resume", count(len(runs)-parked, "run"), parked)
 	}
 	return nil
 }
@@ -265,11 +264,11 @@ func checkRecalls(ctx context.Context, p *patient) error {
 		p.ill("recalls", "", "%d more", degraded-maxShown)
 	}
 	if degraded == 0 {
-		text := count(total, "recall")
+		text := count(total, "recall") + " in " + count(len(runs), "run")
 		for _, s := range slices.Sorted(maps.Keys(counts)) {
 			text += fmt.Sprintf(", %d %s", counts[s], s)
 		}
-		p.well("recalls", "%s in the newest %s", text, count(len(runs), "run"))
+		p.well("recalls", "%s", text)
 	}
 	return nil
 }

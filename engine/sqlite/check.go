@@ -62,12 +62,12 @@ func (s *Store) Queue(ctx context.Context, limit int) (n int, list []Queued, err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var q Queued
-			var due int64
-			if err := rows.Scan(&q.ID, &q.Run, &q.Path, &q.Kind, &q.Frame, &due, &q.Tries, &q.Why); err != nil {
-				return unreadable("", "an effect in the outbox", err)
+			var id, run, path, kind, why text
+			var frame, due, tries integer
+			if err := rows.Scan(&id, &run, &path, &kind, &frame, &due, &tries, &why); err != nil {
+				return unreadable(string(run), "an effect in the outbox", err)
 			}
-			q.Due = moment(due)
+			q := Queued{ID: string(id), Run: string(run), Path: string(path), Kind: string(kind), Frame: int64(frame), Due: moment(int64(due)), Tries: int(tries), Why: string(why)}
 			list = append(list, q)
 		}
 		return rows.Close()
