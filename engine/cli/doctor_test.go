@@ -57,20 +57,32 @@ func TestDoctorSeesDegradedRecalls(t *testing.T) {
 	p.learn(cli.ExitFailed, "doctor", "--runs", "1")
 }
 
+// exec changes the place's file past the stores.
+func (p place) exec(sql string) {
+	p.memory(func(ctx context.Context, db *dbfile.DB, _ *lanes.Store) error {
+		return db.Write(ctx, func(tx *dbfile.Tx) error {
+			_, err := tx.Exec(sql)
+			return err
+		})
+	})
+}
+
+func TestDoctorSeesAFailingOutbox(t *testing.T) {
+	p := newPlace(t)
+	p.learn(0, "up", "learner", "--run-id", "r")
+	p.exec("INSERT INTO outbox (id, run, frame, place, due, tries, why, path, kind, body) VALUES ('e-1', 1, 1, 0, 0, 0, '', 'last', 'memory.retain', x'7b7d')")
+	wants(t, "doctor", p.learn(0, "doctor").out, "ok  outbox       1 effect waiting, the first for ")
+	wants(t, "forget", p.learn(0, "memory", "forget", "workflow:learner", "--yes").err, "1 write of runs still in the outbox may bring some of it back")
+	p.exec("UPDATE outbox SET tries = 3, why = 'no route'")
+	wants(t, "doctor", p.learn(cli.ExitFailed, "doctor").out, "WRONG  outbox       effect e-1 of kind memory.retain has failed 3 times: no route", "start or resume a run")
+}
+
 func TestDoctorSeesAnIncompleteIndex(t *testing.T) {
 	p := newPlace(t)
 	p.mem("set", "workflow:w", "k", `"quokka"`, "--bank", "b")
-	damage := func(sql string) {
-		p.memory(func(ctx context.Context, db *dbfile.DB, _ *lanes.Store) error {
-			return db.Write(ctx, func(tx *dbfile.Tx) error {
-				_, err := tx.Exec(sql)
-				return err
-			})
-		})
-	}
-	damage("DELETE FROM mem_fts")
+	p.exec("DELETE FROM mem_fts")
 	wants(t, "doctor", p.learn(cli.ExitFailed, "doctor").out, "WRONG  index", "0 rows for 1 item", "memory gc --reindex")
-	damage("UPDATE mem_meta SET value = CAST('1' AS BLOB) WHERE name = 'index'")
+	p.exec("UPDATE mem_meta SET value = CAST('1' AS BLOB) WHERE name = 'index'")
 	wants(t, "doctor", p.learn(cli.ExitFailed, "doctor").out, "WRONG  index", "version 1, and this program searches by version")
 	p.mem("gc", "--reindex")
 	p.learn(0, "doctor")

@@ -108,7 +108,7 @@ expires. An empty --bank, an empty --tag or a --ttl of 0 clears it.
 With --if-version it is written only if it has that version, 0 if it must not be there. Earlier versions are kept: see gc.`,
 		Example: `memory set workflow:code-review test-runner '"bun test"' --bank project-x
 memory set user:ada theme '{"dark":true}' --ttl 30d
-memory set global:all limit 5 --if-version 3`,
+memory set global:all limit --if-version 3 -- -5`,
 		Args: takes("NAMESPACE", "KEY", "JSON"),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.bankGiven, f.tagsGiven = c.Flags().Changed("bank"), c.Flags().Changed("tag")
