@@ -43,13 +43,19 @@ func marked(chunk string, at int, terms []string, matches func(string) bool) (sp
 		r, n := utf8.DecodeRuneInString(chunk[i:])
 		switch {
 		case unspaced(r):
-			for _, term := range terms {
-				if strings.HasPrefix(chunk[i:], term) {
-					spans = append(spans, [2]int{at + i, at + i + len(term)})
+			end := len(chunk)
+			if stop := strings.IndexFunc(chunk[i:], func(r rune) bool { return !unspaced(r) && !unicode.Is(unicode.Mn, r) }); stop >= 0 {
+				end = i + stop
+			}
+			for offset := range chunk[i:end] {
+				for _, term := range terms {
+					if strings.HasPrefix(chunk[i+offset:], term) {
+						spans = append(spans, [2]int{at + i + offset, at + i + offset + len(term)})
+					}
 				}
 			}
-			ofParts = append(ofParts, Terms(chunk[i:])...)
-			i += n
+			ofParts = append(ofParts, Terms(chunk[i:end])...)
+			i = end
 		case word(r):
 			end := len(chunk)
 			if stop := strings.IndexFunc(chunk[i:], func(r rune) bool { return !word(r) }); stop >= 0 {

@@ -3,6 +3,7 @@ package rank
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestHighlights(t *testing.T) {
@@ -26,6 +27,17 @@ func TestHighlights(t *testing.T) {
 		}
 		if got := b.String() + test.text[last:]; got != test.want {
 			t.Errorf("%q in %q: %q, want %q", test.query, test.text, got, test.want)
+		}
+	}
+}
+
+// A long text without a space takes time in proportion to its length.
+func TestHighlightsOfALongText(t *testing.T) {
+	for _, piece := range []string{"資料", "ab", "a_b", "x.y-z/"} {
+		began := time.Now()
+		Highlights(strings.Repeat(piece, 100_000), "資料 ab x.y elsewhere")
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s takes %s", piece, took)
 		}
 	}
 }
