@@ -254,3 +254,16 @@ func TestMistakesOfAMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestPreviewIsWhatATaskSees(t *testing.T) {
+	b := &bank{rows: map[string][]string{"project-p": {"use the cache"}}, primers: map[string]map[string]string{"project-p": {"rules": "Test first."}}}
+	m := memory.Memory{Bank: "project-p", Primers: []string{"rules"}}
+	seen, result := attempt(t, b, journal{}, m, nil)
+	block, report := (&memory.Runtime{Store: b}).Preview(t.Context(), *m.Lower().Memory, "mend the build")
+	if block != seen.Memory || block == "" || fmt.Sprint(report) != fmt.Sprint(result.Recalls[0]) {
+		t.Errorf("previewed %q with %v, the task saw %q with %v", block, report, seen.Memory, result.Recalls)
+	}
+	if b.asked[0].Text != b.asked[1].Text || b.asked[0].Budget != b.asked[1].Budget {
+		t.Errorf("asked %+v", b.asked)
+	}
+}

@@ -104,8 +104,8 @@ written), 3 parked, 4 blocked, 130 interrupted; the last three go on with "resum
 	flags.StringVar(&a.path, "db", "", "database file (default $CAIRN_DB, else "+defaultDB+")")
 	flags.BoolVar(&a.json, "json", a.json, "one JSON object per line on stdout and stderr")
 	root.AddCommand(a.up(), a.resume(), a.pause(), a.cancel(), a.ps(), a.inspect(), a.chain(), a.events(), a.frames(), a.graph(), a.why(),
-		a.export(), a.imports(), a.replay(), a.workflows(), a.cache(), a.metrics(), a.node())
-	for _, c := range append(root.Commands(), a.below(root)...) {
+		a.export(), a.imports(), a.replay(), a.workflows(), a.cache(), a.metrics(), a.node(), a.memory(), a.doctor())
+	for _, c := range below(root) {
 		if c.RunE == nil {
 			continue // a group: cobra shows its help
 		}
@@ -119,10 +119,10 @@ written), 3 parked, 4 blocked, 130 interrupted; the last three go on with "resum
 	return root
 }
 
-// below lists the commands of groups.
-func (a *app) below(root *cobra.Command) (all []*cobra.Command) {
-	for _, group := range root.Commands() {
-		all = append(all, group.Commands()...)
+// below lists all commands below one, those of groups in groups included.
+func below(c *cobra.Command) (all []*cobra.Command) {
+	for _, one := range c.Commands() {
+		all = append(append(all, one), below(one)...)
 	}
 	return all
 }

@@ -1,5 +1,5 @@
 // Package cli is the command line of a program that has workflows: start a run, watch it, look into it, cancel it,
-// carry it elsewhere.
+// carry it elsewhere. The group memory does the same for what outlives runs, and doctor examines all of it.
 //
 // The whole of such a program:
 //

@@ -26,7 +26,7 @@ func (a *app) session(ctx context.Context, quiet bool, fn func(s *session) error
 		if err != nil {
 			return err
 		}
-		remembers, err := a.memory(ctx, store)
+		remembers, err := a.remember(ctx, store)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/internal/dbfile"
+	"github.com/cairnrun/cairn/memory"
 )
 
 // Exit codes.
@@ -52,6 +53,8 @@ var refusals = []error{
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
 	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld,
 	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,
+	memory.NotFound, memory.VersionConflict, memory.Exists, memory.InvalidName, memory.InvalidItem, memory.TooLarge, memory.Unscoped,
+	memory.KeyMissing, memory.KeyWrong, memory.BadImport, memory.BadTag, memory.BadBank,
 	dbfile.ErrCannotOpen, dbfile.ErrNotOurs, dbfile.ErrNewerSchema,
 }
 

@@ -275,3 +275,19 @@ func TestRaiseInAnotherProcess(t *testing.T) {
 		t.Errorf("%v", counts)
 	}
 }
+
+// A lease of a killed process is told by doctor, one of a live process is not, and neither is a run that was stopped.
+func TestDoctorSeesDeadProcesses(t *testing.T) {
+	p := newPlace(t)
+	x := p.spawn("wait", "up", "hold", "--run-id", "r1")
+	x.until(holding)
+	has(t, p.must(0, "doctor").out, "1 run driven by a live process")
+	x.signal(syscall.SIGKILL)
+	x.cmd.Wait()
+	has(t, p.must(cli.ExitFailed, "doctor").out, "WRONG  leases", "run r1 is interrupted: process ", "is gone", "resume r1")
+	x = p.spawn("wait", "resume", "r1")
+	x.until(holding)
+	x.signal(os.Interrupt)
+	x.end(130)
+	has(t, p.must(0, "doctor").out, "1 stopped and waiting for resume")
+}

@@ -21,11 +21,15 @@ type remembering struct {
 	stop    context.CancelFunc
 }
 
-// memory opens the memory that lies in the file of the runs. It closes with the file. HINDSIGHT_URL adds the remote backend.
-func (a *app) memory(ctx context.Context, store *sqlite.Store) (*remembering, error) {
-	kept, err := lanes.Open(ctx, lanes.Config{DB: store.DB()})
+// remember opens the memory that lies in the file of the runs. It closes with the file. HINDSIGHT_URL adds the remote backend.
+func (a *app) remember(ctx context.Context, store *sqlite.Store) (*remembering, error) {
+	keys, err := memoryKeys()
 	if err != nil {
 		return nil, err
+	}
+	kept, err := lanes.Open(ctx, lanes.Config{DB: store.DB(), Keys: keys})
+	if err != nil {
+		return nil, a.keyed(err)
 	}
 	m := &remembering{Runtime: &memory.Runtime{Store: kept}, stop: func() {}}
 	config, ok := hindsight.FromEnv()

@@ -162,6 +162,10 @@ func callAll(t *testing.T, path string, lease engine.Lease) (found bool) {
 	mind("Entries", err)
 	_, err = s.Unread(ctx, lease.Owner)
 	mind("Unread", err)
+	_, _, err = s.Queue(ctx, 10)
+	mind("Queue", err)
+	_, err = s.Check(ctx)
+	mind("Check", err)
 	_, err = s.Due(ctx, 0, 10)
 	mind("Due", err)
 	for _, key := range []string{"", "0", "1", "new"} {

@@ -13,6 +13,9 @@ import (
 // formatVersion is in the first line of an export.
 const formatVersion = 1
 
+// EmptyExport is what Export writes of a store that holds nothing.
+const EmptyExport = `{"cairn-memory":1}` + "\n"
+
 // header is the first line.
 type header struct {
 	Format int `json:"cairn-memory"`

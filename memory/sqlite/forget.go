@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -53,7 +54,7 @@ func (s *Store) Forget(ctx context.Context, ns memory.Namespace) (Forgotten, err
 			return err
 		}
 		f.Names = append(f.Names, ns.ID)
-		if err := c.forgetItems(f, space, items, texts); err != nil {
+		if err := c.forgetItems(f, leaving{space: space, whole: true, history: "space = ?1"}, items, texts); err != nil {
 			return err
 		}
 		if err := c.forgetDocuments(f, "space = ?", space); err != nil {
@@ -94,11 +95,13 @@ func (c *change) forgetItem(f *Forgotten, ref memory.Ref) error {
 		}
 	}
 	var texts []string
+	what := leaving{space: space, history: "0"}
 	if ref.Lane == memory.FactLane { // which may be deleted and have versions
 		if texts, err = c.versionTexts("v.space = ? AND v.name = ?", space, ref.ID); err != nil {
 			return err
 		}
 		f.Names = append(f.Names, ref.ID)
+		what.history, what.key = "space = ?1 AND name = ?3", ref.ID
 	}
 	refs := []memory.Ref{ref}
 	for _, no := range items {
@@ -108,7 +111,7 @@ func (c *change) forgetItem(f *Forgotten, ref memory.Ref) error {
 		}
 		refs = append(refs, r.ref())
 	}
-	if err := c.forgetItems(f, space, items, texts); err != nil {
+	if err := c.forgetItems(f, what, items, texts); err != nil {
 		return err
 	}
 	for _, ref := range refs {
@@ -204,8 +207,16 @@ func (c *change) consequences(no int64) ([]int64, error) {
 		) SELECT no FROM gone`, no)
 }
 
+// leaving says what goes besides the items: all of a namespace, or the versions that history tells, of a fact's key.
+type leaving struct {
+	space   int64
+	whole   bool
+	history string // a condition on mem_versions: ?1 is the namespace, ?3 the key
+	key     string
+}
+
 // forgetItems removes the items and remembers what can be searched for.
-func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []string) error {
+func (c *change) forgetItems(f *Forgotten, what leaving, items []int64, texts []string) error {
 	going := map[int64]bool{}
 	for _, no := range items {
 		going[no] = true
@@ -224,7 +235,10 @@ func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []s
 		names = nil
 	} else {
 		var err error
-		if words, err = c.rareWords(texts, going); err != nil {
+		if words, err = c.rareWords(texts, going); err == nil {
+			words, err = c.onlyHere(words, what, items)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -258,7 +272,7 @@ func (c *change) forgetItems(f *Forgotten, space int64, items []int64, texts []s
 	for _, name := range names {
 		var others int
 		err := c.QueryRow(`SELECT (SELECT count(*) FROM mem_items WHERE name = ?1)
-			+ (SELECT count(*) FROM mem_versions WHERE name = ?1 AND space <> ?2) + (SELECT count(*) FROM mem_spaces s WHERE s.id = ?1 AND s.no <> ?2)`, name, space).Scan(&others)
+			+ (SELECT count(*) FROM mem_versions WHERE name = ?1 AND space <> ?2) + (SELECT count(*) FROM mem_spaces s WHERE s.id = ?1 AND s.no <> ?2)`, name, what.space).Scan(&others)
 		if err != nil {
 			return err
 		}
@@ -328,4 +342,45 @@ func (c *change) dropEmptySpaces() error {
 		AND NOT EXISTS (SELECT 1 FROM mem_projections q WHERE q.space = mem_spaces.no)
 		AND NOT EXISTS (SELECT 1 FROM mem_documents d WHERE d.space = mem_spaces.no)`)
 	return err
+}
+
+// onlyHere leaves those words that VerifyForgotten would find nowhere once the items are gone. It looks for them within other
+// words and in every column, so what the index says is not enough: a path, a lane, or a longer word may have them too.
+func (c *change) onlyHere(words []string, what leaving, items []int64) (rare []string, err error) {
+	numbers, err := json.Marshal(items)
+	if err != nil || len(words) == 0 {
+		return nil, err
+	}
+	const others = " NOT IN (SELECT value FROM json_each(?2))"
+	stays := map[string]string{
+		"mem_items": "no" + others, "mem_tags": "item" + others, "mem_vectors": "item" + others, "mem_fts_content": "id" + others, "mem_fts_docsize": "id" + others,
+		"mem_versions": "NOT (" + what.history + ")", "mem_projections": "space NOT IN (0, ?1)", "mem_documents": "space NOT IN (0, ?1)",
+		"mem_fts_data": "0", "mem_fts_idx": "0", // they have the terms of all rows, and of no others
+	}
+	if what.whole {
+		stays["mem_spaces"] = "no <> ?1"
+	}
+	found := map[string]bool{}
+	err = c.columns(func(table, name string) error {
+		where := stays[table]
+		if where == "" {
+			where = "1"
+		}
+		for _, word := range words {
+			for _, form := range []string{word, strings.ToLower(word)} {
+				if found[word] || where == "0" {
+					continue
+				}
+				has := false
+				err := c.QueryRow(fmt.Sprintf(`SELECT EXISTS (SELECT 1 FROM "%s" WHERE (%s) AND instr(CAST("%s" AS BLOB), ?4) > 0 AND ?1 IS NOT NULL AND ?2 IS NOT NULL AND ?3 IS NOT NULL)`, table, where, name),
+					what.space, string(numbers), what.key, []byte(form)).Scan(&has)
+				if err != nil {
+					return err
+				}
+				found[word] = has
+			}
+		}
+		return nil
+	})
+	return slices.DeleteFunc(words, func(word string) bool { return found[word] }), err
 }

@@ -207,3 +207,28 @@ func TestInterruptedForgettingIsFinished(t *testing.T) {
 	}
 	equal(t, f.find(inBank, "koala"), []string{"other"})
 }
+
+// A word that others have somewhere else, in a path, a lane or within another word, does not tell that something is left.
+func TestWordsOfOthersAreNoResidue(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]sqlite.Key{nil, {key("k")}} {
+		f := newFixture(t, keys...)
+		other := note("Restart it.", at(memory.Place{Namespace: space("neighbour"), Bank: "koalas", Tags: []string{"stream:wombats"}}))
+		other.Origin = memory.Origin{Run: "nightly", Path: "last/step", Attempt: 1}
+		f.save(other)
+		f.set(fact("mine", `"The last step of nightly, rest, koala, wombat, accepted, message, note, version, rank: an ibexword of 2026"`))
+		f.set(fact("mine", `"And a numbatword."`))
+		f.save(note("An emuword in a note of the same namespace.", id("stays")))
+		forgotten := must(f.ForgetItem(f.ctx, memory.Ref{Namespace: space("w"), Lane: memory.FactLane, ID: "mine"}))(t)
+		if err := f.VerifyForgotten(f.ctx, forgotten); err != nil {
+			t.Error(err)
+		}
+		slices.Sort(forgotten.Words)
+		if !slices.Contains(forgotten.Words, "ibexword") || !slices.Contains(forgotten.Words, "numbatword") {
+			t.Errorf("words: %v", forgotten.Words)
+		}
+		if err := f.VerifyForgotten(f.ctx, must(f.Forget(f.ctx, space("w")))(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}

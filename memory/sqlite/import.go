@@ -58,6 +58,12 @@ func (s *Store) Import(ctx context.Context, r io.Reader) (items int, err error) 
 	return items, nil
 }
 
+// CheckExport reads what Import would and says what is wrong with it, apart from names that are taken: MEMORY_BAD_IMPORT.
+func CheckExport(r io.Reader) error {
+	_, err := parse(r)
+	return err
+}
+
 // badLine says where it is. Failures of the file and contexts pass unchanged.
 func badLine(n int, err error) error {
 	var ours *cairn.Error

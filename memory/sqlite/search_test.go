@@ -291,3 +291,57 @@ func TestNothingLeaks(t *testing.T) {
 		}
 	})
 }
+
+// A page ends where the next begins, whatever is written in between, and what has more of the words comes first.
+func TestSearchPages(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]sqlite.Key{nil, {key("k")}} {
+		f := newFixture(t, keys...)
+		for i := range 5 {
+			f.save(note(fmt.Sprintf("a parser, number %d", i), id(fmt.Sprint("one", i))))
+			f.clock.Advance(time.Second)
+		}
+		f.save(note("The parser of the deploys.", id("both")))
+		f.save(note("Nothing of it.", id("none")))
+		f.save(note("A parser elsewhere.", at(place("other"))))
+		var got []string
+		page := sqlite.Page{Limit: 2}
+		for n := 0; ; n++ {
+			list := must(f.Search(f.ctx, inBank, []string{"parser", "deploy", "parsers"}, page))(t)
+			if len(list) == 0 {
+				break
+			}
+			for _, h := range list {
+				got = append(got, h.ID)
+			}
+			page.After = list[len(list)-1].After
+			// What comes in between is of a later page, or of none.
+			f.clock.Advance(time.Second)
+			f.save(note(fmt.Sprintf("parser, deploy and parser in between %d", n), id(fmt.Sprint("new", n))))
+		}
+		equal(t, got, []string{"both", "one4", "one3", "one2", "one1", "one0"})
+		for _, terms := range [][]string{nil, {""}, {"***"}} {
+			equal(t, len(must(f.Search(f.ctx, inBank, terms, sqlite.Page{}))(t)), 0)
+		}
+		_, err := f.Search(f.ctx, inBank, []string{"parser"}, sqlite.Page{After: "1.2.x"})
+		refused(t, err, memory.InvalidItem)
+		_, err = f.Search(f.ctx, memory.Scope{}, []string{"parser"}, sqlite.Page{})
+		refused(t, err, memory.Unscoped)
+		equal(t, len(must(f.Search(f.ctx, memory.Scope{Namespace: space("nobody")}, []string{"parser"}, sqlite.Page{}))(t)), 0)
+		equal(t, must(f.Shares(f.ctx))(t)[0].Notes > 6, true)
+	}
+}
+
+func TestEmptyExport(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var b strings.Builder
+	if err := f.Export(f.ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, b.String(), sqlite.EmptyExport)
+	if err := sqlite.CheckExport(strings.NewReader(b.String())); err != nil {
+		t.Error(err)
+	}
+	refused(t, sqlite.CheckExport(strings.NewReader("{}\n")), memory.BadImport)
+}

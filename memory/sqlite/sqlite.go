@@ -40,7 +40,8 @@ type Config struct {
 	Keys []Key
 	// Embedder makes vectors for recalls of the budget High. Nil recalls by words alone.
 	Embedder memory.Embedder
-	// ReadOnly opens the file at Path to look at it; methods that write fail. An encrypted one needs its current key first.
+	// ReadOnly opens the file at Path to look at it; methods that write fail. An encrypted one needs its current key first. With
+	// a DB that was opened for reading it is required.
 	ReadOnly bool
 }
 
@@ -85,6 +86,15 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Present says whether a file that others share has memory in it. One that has not can't be opened with ReadOnly, and holds
+// nothing.
+func Present(ctx context.Context, db *dbfile.DB) (there bool, err error) {
+	err = db.Read(ctx, func(tx *dbfile.ReadTx) error {
+		return tx.QueryRow("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'mem_meta')").Scan(&there)
+	})
+	return there, err
 }
 
 func (s *Store) prepare(ctx context.Context, readOnly bool) error {

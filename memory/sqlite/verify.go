@@ -16,24 +16,15 @@ import (
 func (s *Store) VerifyForgotten(ctx context.Context, f Forgotten) error {
 	var left []string
 	err := s.read(ctx, func(l *look) error {
-		tables, err := column[string](l, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'mem\\_%' ESCAPE '\\' AND name NOT IN ('mem_fts', 'mem_vocabulary') ORDER BY name")
+		err := l.columns(func(table, name string) error {
+			found, err := l.residue(table, name, f)
+			if found != "" {
+				left = append(left, fmt.Sprintf("%s.%s has %s", table, name, found))
+			}
+			return err
+		})
 		if err != nil {
 			return err
-		}
-		for _, table := range tables {
-			columns, err := column[string](l, "SELECT name FROM pragma_table_info(?)", table)
-			if err != nil {
-				return err
-			}
-			for _, name := range columns {
-				found, err := l.residue(table, name, f)
-				if err != nil {
-					return err
-				}
-				if found != "" {
-					left = append(left, fmt.Sprintf("%s.%s has %s", table, name, found))
-				}
-			}
 		}
 		for _, word := range f.Words {
 			for _, lookup := range []struct{ sql, arg string }{
@@ -55,6 +46,26 @@ func (s *Store) VerifyForgotten(ctx context.Context, f Forgotten) error {
 		err = &cairn.Error{Code: memory.Residue, Message: strings.Join(left, "; "), Next: "forget it again; what was written since may say the same"}
 	}
 	return err
+}
+
+// columns calls fn with every column of every table of memory.
+func (l *look) columns(fn func(table, name string) error) error {
+	tables, err := column[string](l, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'mem\\_%' ESCAPE '\\' AND name NOT IN ('mem_fts', 'mem_vocabulary') ORDER BY name")
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		columns, err := column[string](l, "SELECT name FROM pragma_table_info(?)", table)
+		if err != nil {
+			return err
+		}
+		for _, name := range columns {
+			if err := fn(table, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // nameQueries count where something is called by a name.
