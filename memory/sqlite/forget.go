@@ -357,8 +357,13 @@ func (c *change) onlyHere(words []string, what leaving, items []int64) (rare []s
 		"mem_versions": "NOT (" + what.history + ")", "mem_projections": "space NOT IN (0, ?1)", "mem_documents": "space NOT IN (0, ?1)",
 		"mem_fts_data": "0", "mem_fts_idx": "0", // they have the terms of all rows, and of no others
 	}
-	if what.whole {
-		stays["mem_spaces"] = "no <> ?1"
+	if what.whole { // what stays is found by an index: all that goes may be most of the file
+		const elsewhere = "(SELECT no FROM mem_items WHERE space < ?1 OR space > ?1)"
+		stays["mem_spaces"], stays["mem_items"] = "no <> ?1", "no IN "+elsewhere
+		stays["mem_versions"] = "space < ?1 OR space > ?1"
+		for table, column := range map[string]string{"mem_tags": "item", "mem_vectors": "item", "mem_fts_content": "id", "mem_fts_docsize": "id"} {
+			stays[table] = column + " IN " + elsewhere
+		}
 	}
 	found := map[string]bool{}
 	err = c.columns(func(table, name string) error {
@@ -367,7 +372,7 @@ func (c *change) onlyHere(words []string, what leaving, items []int64) (rare []s
 			where = "1"
 		}
 		for _, word := range words {
-			for _, form := range []string{word, strings.ToLower(word)} {
+			for _, form := range slices.Compact([]string{word, strings.ToLower(word)}) {
 				if found[word] || where == "0" {
 					continue
 				}
