@@ -19,6 +19,7 @@ import (
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/internal/dbfile"
+	"github.com/cairnrun/cairn/memory/hindsight"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 )
 
@@ -412,14 +413,24 @@ func checkIndex(ctx context.Context, p *patient) error {
 	return nil
 }
 
-// remoteEnv names the environment variable that chooses a remote backend.
-const remoteEnv = "HINDSIGHT_URL"
-
-func checkRemote(_ context.Context, p *patient) error {
-	if os.Getenv(remoteEnv) == "" {
-		p.well("remote", "$%s is not set: memory is local", remoteEnv)
+// checkRemote asks the remote backend how it is, if one is configured.
+func checkRemote(ctx context.Context, p *patient) error {
+	config, ok := hindsight.FromEnv()
+	if !ok {
+		p.well("remote", "$HINDSIGHT_URL is not set: memory is local")
 		return nil
 	}
-	p.well("remote", "$%s is set", remoteEnv)
+	client, err := hindsight.New(config)
+	if err != nil {
+		p.ill("remote", "mend the environment", "%v", err)
+		return nil
+	}
+	found := client.Doctor(ctx)
+	for _, problem := range found.Problems {
+		p.ill("remote", "see what it says itself", "%v", problem)
+	}
+	if len(found.Problems) == 0 {
+		p.well("remote", "Hindsight %s answers, with %d banks", found.Version.API, len(found.Banks))
+	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestDoctor(t *testing.T) {
 	well := p.canon(p.learn(0, "doctor").out)
 	golden(t, "doctor.golden", regexp.MustCompile(`[\d.]+ kB`).ReplaceAllString(well, "SIZE"))
 	t.Setenv("HINDSIGHT_URL", "http://127.0.0.1:1")
-	wants(t, "with a remote", p.learn(0, "doctor").out, "$HINDSIGHT_URL is set")
+	wants(t, "with a remote that is away", p.learn(1, "doctor").out, "HINDSIGHT_UNAVAILABLE")
 }
 
 func TestDoctorSeesDegradedRecalls(t *testing.T) {
