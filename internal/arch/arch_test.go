@@ -21,7 +21,7 @@ const module = "github.com/cairnrun/cairn"
 // The parts of the module, by import path below the module: "" is the root package. "x/..." is x and all
 // below it. A package that does not exist yet breaks no rule.
 var (
-	features = []string{"task", "memory", "cache", "aspects", "handoff"}
+	features = []string{"task", "memory", "cache", "aspects", "handoff", "tool"}
 
 	// database may speak SQL: the run store, memory's store, and what opens the file for both.
 	database = []string{"engine/sqlite/...", "memory/store/...", "memory/sqlite/...", "internal/dbfile/...", "internal/bench/..."} // bench measures the bare driver
@@ -70,7 +70,7 @@ var rules = []rule{
 	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
-		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./cmd/...", "./examples/..."},
+		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./tool/...", "./cmd/...", "./examples/..."},
 		within:   true,
 	},
 	{
