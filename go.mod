@@ -3,6 +3,7 @@ module github.com/cairnrun/cairn
 go 1.26.0
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/dominikbraun/graph v0.23.0
 	github.com/go-playground/validator/v10 v10.30.6
 	github.com/invopop/jsonschema v0.14.0
