@@ -42,6 +42,9 @@ func artifacts(ctx context.Context) (*cairn.Call, error) {
 	return call, nil
 }
 
+// artifactRead is the name of the tool.
+const artifactRead = "artifact_read"
+
 type readArtifact struct {
 	Artifact string `json:"artifact" validate:"required" jsonschema_description:"The artifact's hash, 64 hex digits."`
 	From     int    `json:"from,omitempty" jsonschema:"minimum=1" jsonschema_description:"The first line, from 1. The default is 1."`
@@ -55,7 +58,7 @@ type readArtifact struct {
 // that match a pattern. It reads from the artifacts of the attempt that the context carries, and whole artifacts always, so that
 // a damaged one is an error and never a wrong answer. One answer has at most 15 KiB of text.
 func ReadArtifact() cairn.Tool {
-	return New("artifact_read", "Reads a part of an artifact: a long result that was put aside, of which you have seen the beginning.",
+	return New(artifactRead, "Reads a part of an artifact: a long result that was put aside, of which you have seen the beginning.",
 		func(ctx context.Context, in readArtifact) (string, error) {
 			if err := in.check(); err != nil {
 				return "", err
