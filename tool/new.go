@@ -118,6 +118,9 @@ func (m *made) describe(in, out reflect.Type, works bool) (*rule, error) {
 		return nil, wrong("%s", tags)
 	}
 	rules, err := rulesOf(s.JSON)
+	if err == nil {
+		err = rules.unread
+	}
 	if err != nil {
 		return nil, wrong("its input: %s", err)
 	}
@@ -130,25 +133,34 @@ func (m *made) describe(in, out reflect.Type, works bool) (*rule, error) {
 
 // read is what the model sent, as In.
 func read[In any](name string, rules *rule, raw json.RawMessage) (in In, err error) {
-	refuse := func(problem string, err error) error {
-		return &cairn.Error{Code: BadInput, Message: name + " does not take this input: " + problem, Err: err,
-			Next: "call it again with all of this put right; its fields are: " + rules.fields()}
-	}
-	raw = orEmpty(raw)
-	canonical, err := schema.Canonical(raw)
+	canonical, err := rules.accept(name, raw)
 	if err != nil {
-		return in, refuse("it is no JSON object", err)
-	}
-	if problems := rules.check(canonical); problems != "" {
-		return in, refuse(problems, nil)
+		return in, err
 	}
 	if err := schema.DecodeTo(canonical, &in); err != nil {
-		return in, refuse("it can't be read", err)
+		return in, rules.refusal(name, "it can't be read", err)
 	}
 	if err := schema.Validate(in); err != nil {
-		return in, refuse("it breaks rules", err)
+		return in, rules.refusal(name, "it breaks rules", err)
 	}
 	return in, nil
+}
+
+// accept is the input in canonical form, if it fits the schema.
+func (r *rule) accept(name string, raw json.RawMessage) (json.RawMessage, error) {
+	canonical, err := schema.Canonical(orEmpty(raw))
+	if err != nil {
+		return nil, r.refusal(name, "it is no JSON object", err)
+	}
+	if problems := r.check(canonical); problems != "" {
+		return nil, r.refusal(name, problems, nil)
+	}
+	return canonical, nil
+}
+
+func (r *rule) refusal(name, problem string, err error) error {
+	return &cairn.Error{Code: BadInput, Message: name + " does not take this input: " + problem, Err: err,
+		Next: "call it again with all of this put right; its fields are: " + r.fields()}
 }
 
 // orEmpty is the input of models and protocols that send nothing to a tool without fields.

@@ -40,6 +40,8 @@ type rule struct {
 	never   bool // the schema "false"
 	root    *rule
 	pattern *regexp.Regexp
+	// unread is a pattern of another dialect, in the root. Nothing is checked by it.
+	unread error
 }
 
 // UnmarshalJSON takes true and false, which are schemas too.
@@ -72,27 +74,26 @@ func rulesOf(document json.RawMessage) (*rule, error) {
 	if err := json.Unmarshal(document, r); err != nil {
 		return nil, err
 	}
-	return r, r.link(r)
+	r.link(r)
+	return r, nil
 }
 
 // link gives every part the whole, for references, and compiles the patterns.
-func (r *rule) link(root *rule) (err error) {
+func (r *rule) link(root *rule) {
 	if r == nil {
-		return nil
+		return
 	}
+	var err error
 	r.root = root
 	if r.Pattern != "" {
 		if r.pattern, err = regexp.Compile(r.Pattern); err != nil {
-			return err
+			root.unread = err
 		}
 	}
 	below := slices.Concat([]*rule{r.Additional, r.Items}, r.AnyOf, r.OneOf, r.AllOf, slices.Collect(maps.Values(r.Properties)), slices.Collect(maps.Values(r.Defs)))
 	for _, part := range below {
-		if err := part.link(root); err != nil {
-			return err
-		}
+		part.link(root)
 	}
-	return nil
 }
 
 // resolved follows a reference.

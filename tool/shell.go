@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -136,22 +135,4 @@ type ending struct {
 	status string
 	// killed says that it was told to end.
 	killed bool
-}
-
-// environment is all that a command sees of this process.
-func (s *shell) environment(home string) []string {
-	var env []string
-	for _, name := range s.Inherit {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	env = append(env, s.Env...) // of two with one name the later counts
-	for _, one := range []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8")} {
-		name, _, _ := strings.Cut(one, "=")
-		if !slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
-			env = append(env, one)
-		}
-	}
-	return env
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/process"
 )
 
 // execute runs a command and returns when it has ended, and with it all of its group.
@@ -30,7 +31,7 @@ func (s *shell) execute(ctx context.Context, command string, dir *os.File, out i
 	cmd := exec.Command(s.Shell, "-c", command)
 	cmd.Stdout, cmd.Stderr = write, write
 	cmd.Dir = folder(dir, s.root)
-	cmd.Env = s.environment(home(s.root))
+	cmd.Env = process.Environment(home(s.root), s.Inherit, s.Env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := confine(cmd.SysProcAttr, s.Network); err != nil {
 		return ending{}, errors.Join(err, read.Close(), write.Close())

@@ -68,6 +68,12 @@ var rules = []rule{
 		file:     "engine/core/graph.go",
 	},
 	{
+		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
+		packages: []string{"..."},
+		except:   []string{"tool/mcp/..."},
+		never:    []string{"github.com/modelcontextprotocol/..."},
+	},
+	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
 		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./tool/...", "./cmd/...", "./examples/..."},
@@ -162,6 +168,9 @@ func TestRulesBite(t *testing.T) {
 		{[]*goPackage{pkg("memory", module+"/task")}, "not one another"},
 		{[]*goPackage{pkg("task", module+"/engine/core")}, "not one another"},
 		{[]*goPackage{pkg("task", module+"/internal/x"), pkg("internal/x", module+"/engine")}, "task reaches"},
+		{[]*goPackage{pkg("tool", module+"/task")}, "not one another"},
+		{[]*goPackage{pkg("tool/mcp", module+"/tool", "github.com/modelcontextprotocol/go-sdk/mcp")}, ""},
+		{[]*goPackage{pkg("task/agent/command", "github.com/modelcontextprotocol/go-sdk/mcp")}, "MCP SDK"},
 		{[]*goPackage{pkg("task/agent/openai", module+"/task", "net/http")}, ""},
 		{[]*goPackage{pkg("engine", module+"/internal/lease"), pkg("internal/lease", module+"/internal/deep"), pkg("internal/deep", "net/http")},
 			"engine reaches net/http by internal/lease, internal/deep"},
