@@ -142,22 +142,33 @@ func (r *rule) check(canonical []byte) string {
 	}
 	var found problems
 	r.see(&found, "", v)
-	if more := len(found) - maxProblems; more > 0 {
-		found = append(found[:maxProblems], fmt.Sprintf("and %d more", more))
+	if more := len(found.texts) - maxProblems; more > 0 {
+		found.texts = append(found.texts[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(found, "; ")
+	return strings.Join(found.texts, "; ")
 }
 
-type problems []string
+// maxSteps ends the check of a schema that goes round in circles, or of an input that is too large to be meant. What is not
+// checked here is left to the decoding, or to whoever is called.
+const maxSteps = 50_000
+
+type problems struct {
+	texts []string
+	// steps is how many values were looked at.
+	steps int
+}
 
 func (p *problems) add(path, format string, args ...any) {
 	if path == "" {
 		path = "the input"
 	}
-	*p = append(*p, path+" "+fmt.Sprintf(format, args...))
+	p.texts = append(p.texts, path+" "+fmt.Sprintf(format, args...))
 }
 
 func (r *rule) see(found *problems, path string, v any) {
+	if found.steps++; r == nil || found.steps > maxSteps {
+		return
+	}
 	r = r.resolved()
 	if r.never {
 		found.add(path, "is not taken here")
@@ -171,7 +182,7 @@ func (r *rule) see(found *problems, path string, v any) {
 		part.see(found, path, v)
 	}
 	for _, choice := range [][]*rule{r.AnyOf, r.OneOf} {
-		if len(choice) > 0 && !slices.ContainsFunc(choice, func(part *rule) bool { return part.fits(v) }) {
+		if len(choice) > 0 && !slices.ContainsFunc(choice, func(part *rule) bool { return part.fits(found, v) }) {
 			found.add(path, "fits none of its forms")
 		}
 	}
@@ -206,10 +217,12 @@ func (r *rule) see(found *problems, path string, v any) {
 	}
 }
 
-func (r *rule) fits(v any) bool {
-	var found problems
-	r.see(&found, "", v)
-	return len(found) == 0
+// fits shares the count of steps, and nothing else, with the check that it is a part of.
+func (r *rule) fits(within *problems, v any) bool {
+	alone := problems{steps: within.steps}
+	r.see(&alone, "", v)
+	within.steps = alone.steps
+	return len(alone.texts) == 0
 }
 
 func (r *rule) seeObject(found *problems, path string, v map[string]any) {
