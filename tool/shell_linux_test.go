@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,8 +44,44 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 	}
 }
 
-// nested is the process of that test.
+// A command does not outlive this process, however that ends.
+func TestKillEndsTheCommandToo(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	never := fifo(t, filepath.Join(dir, "never"))
+	begun, gone := alive(t, fifo(t, filepath.Join(dir, "alive")))
+	cmd := exec.Command(self)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), nestedEnv+"=wait")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-begun; err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait()
+	if err := <-gone; err != nil {
+		t.Error(err)
+	}
+	_ = os.Remove(never)
+}
+
+// nested is the process of these tests.
 func nested() {
+	if os.Getenv(nestedEnv) == "wait" {
+		root, err := os.OpenRoot(".")
+		if err == nil {
+			_, err = tool.Shell(root, tool.ShellPolicy{Network: true}).Call(context.Background(), []byte(`{"command":"`+holds+`exec cat never"}`))
+		}
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		fmt.Println("skip:", err)
 		os.Exit(0)

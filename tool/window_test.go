@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/tool"
 )
 
@@ -70,6 +71,18 @@ func TestLongAnswersArePutAside(t *testing.T) {
 	k = kitOf(t, mine.Wrap(longTools())...)
 	if raw, err := k.call(t.Context(), "text", in{"bytes": 30}); err != nil || !strings.Contains(raw, "has succeeded") || !strings.Contains(raw, "disk full") || len(names) != 1 {
 		t.Errorf("a store that fails: %s, %v", raw, err)
+	}
+}
+
+// With the store of package task an artifact is committed with the output of the attempt.
+func TestArtifactsOfToolsAreTheAttempts(t *testing.T) {
+	work := task.Task[string]{ID: "work", Do: func(ctx context.Context) (string, error) {
+		k := kitOf(t, tool.Offload{Store: task.WriteArtifact}.Wrap(longTools())...)
+		return k.call(ctx, "text", in{"bytes": 30_000})
+	}}
+	result, err := work.Lower().Task.Run(t.Context(), &cairn.Call{Path: "plan/work", Artifacts: &shelf{}})
+	if err != nil || len(result.Artifacts) != 1 || result.Artifacts[0].Size != 30_000 || result.Artifacts[0].Producer != "plan/work" || !strings.Contains(string(result.Output), result.Artifacts[0].Hash) {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 
