@@ -111,6 +111,9 @@ func (c *cage) attack(t fataler, ctx context.Context, path string) {
 			if all := fmt.Sprint(got, err); strings.Contains(strings.ReplaceAll(all, path, ""), canary) || strings.Contains(all, "PATH=") {
 				t.Fatalf("%s %q has got out: %q, %v", name, with, got, err)
 			}
+			if err != nil && !strings.Contains(path, c.around) && strings.Contains(err.Error(), c.around) {
+				t.Fatalf("%s %q tells where the root is: %v", name, with, err)
+			}
 		}
 	}
 }
