@@ -47,79 +47,91 @@ const chunk = 64 << 10
 // read takes the part out of a text. It reads to the end, for the count of lines and for readers that verify what they
 // read, or up to limit bytes, if that is not 0.
 func (s span) read(ctx context.Context, r io.Reader, limit int64) (excerpt, error) {
-	var out excerpt
-	var text []byte
+	c := cutter{span: s}
 	in := bufio.NewReaderSize(r, chunk)
 	if head, _ := in.Peek(sniffed); bytes.IndexByte(head, 0) >= 0 {
-		out.binary = true
+		c.out.binary = true
 	}
-	from := max(s.From, 1)
-	line, full := 1, false
-	for {
+	for line := 1; ; {
 		if err := ctx.Err(); err != nil {
-			return out, context.Cause(ctx)
+			return c.out, context.Cause(ctx)
 		}
 		piece, err := in.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && err != io.EOF {
-			return out, err
+			return c.out, err
 		}
 		if len(piece) > 0 {
-			out.lines = line
-			at, ended := out.size, piece[len(piece)-1] == '\n'
-			out.size += int64(len(piece))
-			wanted := line >= from && (s.Lines <= 0 || line < from+s.Lines)
-			if s.Offset > 0 {
-				wanted = out.size > s.Offset
-				if skip := s.Offset - at; wanted && skip > 0 {
-					piece = whole(piece[skip:])
-					at = out.size - int64(len(piece))
-				}
-				wanted = wanted && len(piece) > 0
+			at := c.out.size
+			c.out.lines, c.out.size = line, at+int64(len(piece))
+			if part, at := c.wanted(piece, line, at); len(part) > 0 && !c.full && !c.out.binary {
+				c.take(part, line, at, err == io.EOF)
 			}
-			if wanted && !full && !out.binary {
-				if len(text) == 0 {
-					out.first, out.begin = line, at
-				}
-				taken := piece
-				if room := s.Max - len(text); len(piece) > room {
-					full = true
-					taken = nil
-					if len(text) == 0 || out.inside { // the line alone is too long
-						taken = cutRune(piece[:max(room, 0)])
-					}
-				}
-				text = append(text, taken...)
-				if len(taken) > 0 {
-					out.last = line
-				}
-				if full {
-					out.next = out.last
-					if len(taken) == 0 && !out.inside {
-						out.next++
-					}
-				}
-				if len(taken) > 0 {
-					out.inside = taken[len(taken)-1] != '\n' && (full || err != io.EOF)
-				}
-			}
-			if ended {
+			if piece[len(piece)-1] == '\n' {
 				line++
 			}
 		}
 		if err == io.EOF {
 			break
 		}
-		if limit > 0 && out.size >= limit {
-			out.partly = true
+		if limit > 0 && c.out.size >= limit {
+			c.out.partly = true
 			break
 		}
 	}
-	if s.Lines > 0 && !full && out.last > 0 && out.last < out.lines {
+	out := c.out
+	if s.Lines > 0 && !c.full && out.last > 0 && out.last < out.lines {
 		out.next = out.last + 1
 	}
-	out.end = out.begin + int64(len(text))
-	out.text = strings.ToValidUTF8(string(text), string(utf8.RuneError))
+	out.end = out.begin + int64(len(c.text))
+	out.text = strings.ToValidUTF8(string(c.text), string(utf8.RuneError))
 	return out, nil
+}
+
+// A cutter is an excerpt in the making.
+type cutter struct {
+	span
+	out  excerpt
+	text []byte
+	// full says that no more fits.
+	full bool
+}
+
+// wanted is what of a piece of a line is asked for, and where it stands.
+func (c *cutter) wanted(piece []byte, line int, at int64) ([]byte, int64) {
+	if c.Offset > 0 {
+		skip := min(max(c.Offset-at, 0), int64(len(piece)))
+		if skip == 0 {
+			return piece, at
+		}
+		rest := whole(piece[skip:])
+		return rest, at + int64(len(piece)-len(rest))
+	}
+	from := max(c.From, 1)
+	if line < from || c.Lines > 0 && line-from >= c.Lines {
+		return nil, at
+	}
+	return piece, at
+}
+
+// take adds a piece of a line. What does not fit is left out as a whole, unless it is all there is.
+func (c *cutter) take(piece []byte, line int, at int64, ends bool) {
+	if len(c.text) == 0 {
+		c.out.first, c.out.begin = line, at
+	}
+	if room := c.Max - len(c.text); len(piece) > room {
+		c.full = true
+		if len(c.text) > 0 && !c.out.inside {
+			c.out.next = line
+			return
+		}
+		piece = cutRune(piece[:max(room, 0)])
+	}
+	if len(piece) == 0 { // within a line that filled the room to its last byte
+		return
+	}
+	c.text = append(c.text, piece...)
+	c.out.last = line
+	c.out.inside = piece[len(piece)-1] != '\n' && (c.full || !ends)
 }
 
 // whole drops the rest of a character whose beginning was cut off.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,8 @@ func TestRead(t *testing.T) {
 	k.want(t, "fs_read", in{"path": "long"}, "long: bytes 0-44 of 205, lines 1-1 of 2; goes on at offset 44\n"+strings.Repeat("ä", 22))
 	k.want(t, "fs_read", in{"path": "long", "offset": 45}, "long: bytes 46-90 of 205, lines 1-1 of 2; goes on at offset 90\n"+strings.Repeat("ä", 22))
 	k.want(t, "fs_read", in{"path": "long", "offset": 196}, "long: bytes 196-205 of 205, lines 1-2 of 2\nää\nend\n")
+	k.want(t, "fs_read", in{"path": "a.txt", "from": 4, "lines": math.MaxInt}, "a.txt: lines 4-4 of 4, 18 bytes in all\nfour")
+	k.refuses(t, "fs_read", in{"path": "a.txt", "offset": math.MaxInt}, tool.BadRange)
 	k.refuses(t, "fs_read", in{"path": "a.txt", "from": 5}, tool.BadRange, "has 4 lines, 18 bytes")
 	k.refuses(t, "fs_read", in{"path": "a.txt", "offset": 18}, tool.BadRange)
 	k.refuses(t, "fs_read", in{"path": "bin"}, tool.Binary, "3 bytes in all")

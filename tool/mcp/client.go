@@ -20,7 +20,8 @@ import (
 // maxDescription is the most bytes of a description that a foreign server may put into every window.
 const maxDescription = 4 << 10
 
-// A Client is a connection to an MCP server, which it makes anew when it is lost. It is safe for concurrent use.
+// A Client is a connection to an MCP server, which it makes anew when it is lost. It is safe for concurrent use; calls wait
+// while one of them connects, for ConnectTimeout at most.
 type Client struct {
 	server Server
 	tools  []cairn.Tool
