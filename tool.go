@@ -3,6 +3,7 @@ package cairn
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Message is something said before, in a conversation that an agent goes on with.
@@ -15,7 +16,9 @@ type Message struct {
 }
 
 // Tool is something that an agent can do in the middle of its work.
+// Tool is something that an agent can do in the middle of its work. Package tool makes them of functions.
 type Tool struct {
+	// Name is of letters, digits and _, and the only one of its kind in a set.
 	Name        string
 	Description string
 	// Schema is the JSON schema of what Call takes.
@@ -23,6 +26,10 @@ type Tool struct {
 	// SideEffect marks a tool that changes the world. Idempotent ones may be called again when it is not known whether a
 	// call has happened.
 	SideEffect, Idempotent bool
-	// Call does it. An error is told to the model.
+	// Timeout is how long one call may take. 0 is as long as its context lives. Call keeps to it by itself.
+	Timeout time.Duration
+	// Call does it. An error is told to the model. An answer that is a JSON string is meant to be shown as its text.
 	Call func(ctx context.Context, in json.RawMessage) (json.RawMessage, error)
+	// Revert takes back a call that has happened, by what went in and what came out; nil where there is no way back.
+	Revert func(ctx context.Context, in, out json.RawMessage) error
 }

@@ -21,7 +21,7 @@ const module = "github.com/cairnrun/cairn"
 // The parts of the module, by import path below the module: "" is the root package. "x/..." is x and all
 // below it. A package that does not exist yet breaks no rule.
 var (
-	features = []string{"task", "memory", "cache", "aspects", "handoff"}
+	features = []string{"task", "memory", "cache", "aspects", "handoff", "tool"}
 
 	// database may speak SQL: the run store, memory's store, and what opens the file for both.
 	database = []string{"engine/sqlite/...", "memory/store/...", "memory/sqlite/...", "internal/dbfile/...", "internal/bench/..."} // bench measures the bare driver
@@ -78,9 +78,15 @@ var rules = []rule{
 		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/..."},
 	},
 	{
+		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
+		packages: []string{"..."},
+		except:   []string{"tool/mcp/..."},
+		never:    []string{"github.com/modelcontextprotocol/..."},
+	},
+	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
-		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./cmd/...", "./examples/..."},
+		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./tool/...", "./cmd/...", "./examples/..."},
 		within:   true,
 	},
 	{
@@ -172,6 +178,9 @@ func TestRulesBite(t *testing.T) {
 		{[]*goPackage{pkg("memory", module+"/task")}, "not one another"},
 		{[]*goPackage{pkg("task", module+"/engine/core")}, "not one another"},
 		{[]*goPackage{pkg("task", module+"/internal/x"), pkg("internal/x", module+"/engine")}, "task reaches"},
+		{[]*goPackage{pkg("tool", module+"/task")}, "not one another"},
+		{[]*goPackage{pkg("tool/mcp", module+"/tool", "github.com/modelcontextprotocol/go-sdk/mcp")}, ""},
+		{[]*goPackage{pkg("task/agent/command", "github.com/modelcontextprotocol/go-sdk/mcp")}, "MCP SDK"},
 		{[]*goPackage{pkg("task/agent/openai", module+"/task", "net/http")}, ""},
 		{[]*goPackage{pkg("engine", module+"/internal/lease"), pkg("internal/lease", module+"/internal/deep"), pkg("internal/deep", "net/http")},
 			"engine reaches net/http by internal/lease, internal/deep"},

@@ -5,6 +5,8 @@
 //	// stored somewhere; later, in another process:
 //	if process.Dead(self) { … }
 //
+// Environment is what a child process sees of this one.
+//
 // Dead never guesses: a process of another host, or one whose start can't be seen, counts as alive.
 package process
 

@@ -1,0 +1,49 @@
+// Package tool makes tools for agents: of Go functions, and the ones that most agents need.
+//
+// A tool is data (cairn.Tool): a name, a description, a schema and a function on JSON. What a model sends is never to be
+// trusted, so New puts a check in front of the function, and an error whose text a model can act on:
+//
+//	type question struct {
+//		City string `json:"city" validate:"required" jsonschema_description:"The town's English name."`
+//	}
+//
+//	weather := tool.New("weather", "Tells the weather of today.",
+//		func(ctx context.Context, q question) (Report, error) { … }, tool.Timeout(5*time.Second))
+//
+//	root, err := os.OpenRoot("work")
+//	tools, err := tool.Set(
+//		tool.Files(root, tool.FileLimits{}),
+//		[]cairn.Tool{weather, tool.Shell(root, tool.ShellPolicy{}), tool.ReadArtifact()},
+//	)
+//
+// Names have the prefix of what they work on, so that they stand together in a list: fs_, shell_, artifact_. Answers that are
+// for reading are JSON strings and meant to be shown as text, without the quotes: the first line says what this is and how
+// much there is, and where to go on.
+//
+// # What keeps a window small
+//
+// Wrappers around a set of tools, for one conversation:
+//
+//	var talk tool.Conversation
+//	tools = talk.Wrap(tool.Offload{Store: task.WriteArtifact}.Wrap(tools))
+//
+// Offload puts long answers aside as artifacts and leaves a Reference. A Conversation answers an equal read by a pointer to the
+// earlier answer, as long as nothing has changed. A Todo keeps the agent's plan, whose Text is for the end of the window. What
+// they know can be brought back from the answers in a journal: Conversation.Saw, Todo.Restore.
+//
+// # Confinement
+//
+// The fs_ tools reach the file system through os.Root and nothing else. No path, and no symbolic link, also none that is put
+// in place during a call, leads out of the root. shell_run begins inside of the root, in a group of processes that is
+// killed as a whole, with an environment of named variables, and without a network unless it is allowed; where the system
+// can't take the network away it does not run. Errors name paths as the model gave them, not where the root is.
+//
+// # What is not safe
+//
+// A shell command can read and write what this process's user can; the root holds it as little as a chdir does. It can reach
+// sockets in the file system. What makes a session of its own is not killed with the group. Mounts, hard links and
+// devices that someone else has put into the root are in the root. A root of "/" has /proc in it. Two sets of file tools on one
+// folder, or a shell command beside an edit, can overwrite one another's changes.
+//
+// Tools of other programs, and for them, are in package tool/mcp.
+package tool

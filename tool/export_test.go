@@ -1,0 +1,4 @@
+package tool
+
+// Clean is clean, for tests from outside.
+var Clean = clean

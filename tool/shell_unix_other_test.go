@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package tool_test
+
+const nestedEnv = "CAIRN_TOOL_NESTED"
+
+func nested() {}
