@@ -3,8 +3,9 @@
 //
 //	agent := &loop.Agent{Model: anthropic.New(anthropic.Config{Model: "claude-opus-4-8"})}
 //
-// The key is taken from Config.Key or else from ANTHROPIC_API_KEY. It appears in no error, event, journal or identity. Other
-// ways in, such as Bedrock and Vertex, are options of the SDK:
+// The key is taken from Config.Key, or from ANTHROPIC_API_KEY if no BaseURL is set: it goes to no server that it was not meant
+// for. It appears in no error, event, journal or identity. Nothing else is read from the environment. Other ways in, such as
+// Bedrock and Vertex, are options of the SDK:
 //
 //	anthropic.New(anthropic.Config{Model: "…", Options: []option.RequestOption{bedrock.WithConfig(aws)}})
 //

@@ -27,9 +27,10 @@ const DefaultMaxTokens = 32_000
 type Config struct {
 	// Model is the model's name.
 	Model string
-	// Key is the API key. Defaults to the environment variable ANTHROPIC_API_KEY; with Options it may be missing.
+	// Key is the API key. Defaults to the environment variable ANTHROPIC_API_KEY where no BaseURL is set; with Options it may
+	// be missing.
 	Key string
-	// BaseURL is where the API is. Defaults to the environment variable ANTHROPIC_BASE_URL, or else to Anthropic's own.
+	// BaseURL is where the API is. Defaults to Anthropic's own.
 	BaseURL string
 	// MaxTokens bounds an answer, thinking included, where the agent doesn't. Defaults to DefaultMaxTokens.
 	MaxTokens int
@@ -58,11 +59,8 @@ type Model struct {
 
 // New makes a Model. It asks nobody: what is wrong with the configuration is an error of the first call.
 func New(cfg Config) *Model {
-	if cfg.Key == "" {
+	if cfg.Key == "" && cfg.BaseURL == "" {
 		cfg.Key = os.Getenv("ANTHROPIC_API_KEY")
-	}
-	if cfg.BaseURL == "" {
-		cfg.BaseURL = os.Getenv("ANTHROPIC_BASE_URL")
 	}
 	opts := []option.RequestOption{option.WithoutEnvironmentDefaults(), option.WithMaxRetries(0)} // the loop and the engine retry
 	if cfg.Key != "" {

@@ -26,10 +26,4 @@ const (
 )
 
 // transient says whether an error is the provider's bad moment, of which the conversation knows nothing.
-func transient(err error) bool {
-	switch cairn.CodeOf(err, "") {
-	case RateLimited, ModelOverloaded, ModelUnavailable:
-		return true
-	}
-	return false
-}
+func transient(err error) bool { return elsewhere(err) && !cairn.FailureOf(err).Permanent }
