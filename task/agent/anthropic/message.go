@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
@@ -37,7 +38,7 @@ func (m *Model) messages(window []loop.Message) (out []anthropic.MessageParam) {
 	return out
 }
 
-// blockParam is a block as it is sent. It is false for what the API would not take: an empty text, and blocks that only
+// blockParam is a block as it is sent. It is false for what the API would not take: a blank text, and blocks that only
 // another provider understands.
 func blockParam(b loop.Block) (anthropic.ContentBlockParamUnion, bool) {
 	if b.Provider == provider && b.Raw != nil {
@@ -47,7 +48,7 @@ func blockParam(b loop.Block) (anthropic.ContentBlockParamUnion, bool) {
 	}
 	switch b.Kind {
 	case loop.Text:
-		return anthropic.NewTextBlock(b.Text), b.Text != ""
+		return anthropic.NewTextBlock(b.Text), strings.TrimSpace(b.Text) != ""
 	case loop.ToolUse:
 		input := b.Input
 		if input == nil { // the model sent something else, and is told so in the result
@@ -56,7 +57,7 @@ func blockParam(b loop.Block) (anthropic.ContentBlockParamUnion, bool) {
 		return anthropic.NewToolUseBlock(b.ID, input, b.Name), true
 	case loop.ToolResult:
 		result := anthropic.ToolResultBlockParam{ToolUseID: b.ID}
-		if b.Text != "" {
+		if strings.TrimSpace(b.Text) != "" {
 			result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: b.Text}}}
 		}
 		if b.Error {

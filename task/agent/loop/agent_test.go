@@ -313,6 +313,50 @@ func TestARefusedBudgetKeepsTheConversation(t *testing.T) {
 	}
 }
 
+// TestABudgetBehindAToolEndsTheAttempt: the model could do nothing about it. Once there is room the tool is called again.
+func TestABudgetBehindAToolEndsTheAttempt(t *testing.T) {
+	full := true
+	delegate := tool("delegate", func(context.Context, string) (string, error) {
+		if full {
+			return "", fmt.Errorf("a sub-agent: %w", &cairn.Failure{Code: cairn.BudgetExceeded, Permanent: true})
+		}
+		return "done", nil
+	})
+	m := replies(wants(use("a", "delegate", `{}`)), says("ok"))
+	d := desk{tools: []cairn.Tool{delegate}}
+	if _, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); !errors.Is(err, cairn.BudgetExceeded) {
+		t.Fatal(err)
+	}
+	full = false
+	if out, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); err != nil || out != `"ok"` || m.calls() != 2 || d.final(t)[2].Blocks[0].Text != "done" {
+		t.Errorf("%s, %v, %d calls", out, err, m.calls())
+	}
+}
+
+// TestAPanicOfAModel is the engine's affair; the conversation goes on, and what was spent is booked once.
+func TestAPanicOfAModel(t *testing.T) {
+	m := replies(wants(use("a", "walk", `{}`)), says("ok"))
+	plain := m.answer
+	m.answer = func(ctx context.Context, w loop.Window, n int) (loop.Turn, error) {
+		if m.calls() == 2 {
+			panic("ouch")
+		}
+		return plain(ctx, w, n)
+	}
+	d := desk{tools: []cairn.Tool{echo("walk")}}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = d.try(t.Context(), t, textTask(&loop.Agent{Model: m}))
+	}()
+	if out, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); err != nil || out != `"ok"` || m.calls() != 3 || d.purse.output() != 2 {
+		t.Errorf("%s, %v, %d calls, %d tokens", out, err, m.calls(), d.purse.output())
+	}
+}
+
 // TestATimedOutAttemptIsAFailedOne, and one that was stopped for another reason is not.
 func TestATimedOutAttemptIsAFailedOne(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -58,6 +58,43 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// BenchmarkRecord is the floor: as many durable records as 100 turns have, and nothing else.
+func BenchmarkRecord(b *testing.B) {
+	store, err := sqlite.Open(b.Context(), sqlite.Config{Path: filepath.Join(b.TempDir(), "cairn.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	const records = 400
+	wf := cairn.Workflow[struct{}, string]{Name: "w", Result: step, Render: func(*cairn.View, struct{}) cairn.Node {
+		return task.Task[string]{ID: step, Do: func(ctx context.Context) (string, error) {
+			for i := range records {
+				if _, err := task.Step(ctx, fmt.Sprint(i), func(context.Context) (string, error) { return "x", nil }); err != nil {
+					return "", err
+				}
+			}
+			return "", nil
+		}}
+	}}
+	e, err := engine.Open(b.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close(context.Background())
+	n := 0
+	for b.Loop() {
+		run, err := e.Start(b.Context(), "w", json.RawMessage(`{}`), engine.StartOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if out, err := run.Wait(b.Context()); err != nil || out.Status != core.Finished {
+			b.Fatalf("%+v, %v", out, err)
+		}
+		n += records
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/record")
+}
+
 // BenchmarkCallWithoutStore is the loop alone: its records go into a map.
 func BenchmarkCallWithoutStore(b *testing.B) {
 	const length = 100
