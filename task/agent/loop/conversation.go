@@ -251,11 +251,16 @@ type turnRecord struct {
 func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	name := fmt.Sprintf("%s.turn.%d", c.name, n)
 	fresh := false
+	var announced announcement
+	defer func() { _ = announced.wait() }() // after a panic, too
 	rec, err := task.Step(ctx, name, func(ctx context.Context) (turnRecord, error) {
 		fresh = true
-		turn, err := c.ask(ctx, name, n)
+		turn, err := c.ask(ctx, name, n, &announced)
 		return turnRecord{c.call.Attempt, turn}, err
 	})
+	if lost := announced.wait(); err == nil {
+		err = lost
+	}
 	if err != nil {
 		return Turn{}, err
 	}
@@ -286,6 +291,31 @@ type intent struct {
 	Idempotent bool   `json:"idempotent,omitempty"`
 }
 
+// announcement is an intent on its way to the journal. The zero value is none.
+type announcement struct {
+	done chan struct{}
+	err  error
+}
+
+// announce records the intent of a call that does no harm when it is made again, while the call is made: nothing depends
+// on which of them is first, and the disk can write the intent together with what comes of it.
+func (c *conversation) announce(ctx context.Context, name string, what intent, a *announcement) {
+	a.done = make(chan struct{})
+	go func() {
+		defer close(a.done)
+		a.err = c.record(ctx, name+".intent", what)
+	}()
+}
+
+// wait returns when the intent is durable, or can't be.
+func (a *announcement) wait() error {
+	if a.done == nil {
+		return nil
+	}
+	<-a.done
+	return a.err
+}
+
 // key is the idempotency key of a call.
 func (c *conversation) key(name string) string {
 	if c.call.IdempotencyKey == "" {
@@ -295,7 +325,7 @@ func (c *conversation) key(name string) string {
 }
 
 // ask makes the model call.
-func (c *conversation) ask(ctx context.Context, name string, n int) (Turn, error) {
+func (c *conversation) ask(ctx context.Context, name string, n int, announced *announcement) (Turn, error) {
 	w := Window{Key: c.key(name), System: c.agent.System, Tools: c.tools, Messages: slices.Clip(c.messages), MaxTokens: c.agent.MaxTokens}
 	if c.native {
 		w.Schema = c.req.Schema
@@ -309,9 +339,7 @@ func (c *conversation) ask(ctx context.Context, name string, n int) (Turn, error
 			return Turn{}, err
 		}
 		if try == 0 {
-			if err := c.record(ctx, name+".intent", intent{Key: w.Key, Attempt: c.call.Attempt}); err != nil {
-				return Turn{}, err
-			}
+			c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt}, announced)
 		}
 		w.Observe(Event{Kind: TurnBegun})
 		turn, err := c.agent.Model.Call(ctx, w)

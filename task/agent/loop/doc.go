@@ -10,8 +10,9 @@
 //
 // # What a kill costs
 //
-// Every model call and every call of a tool is in the journal of the task before it is made, with its idempotency key, and
-// when it has ended, whole content blocks included. An attempt that finds records of an earlier one goes through the same
+// Every model call and every call of a tool is in the journal of the task when it begins, with its idempotency key, and when
+// it has ended, whole content blocks included. (What may not be repeated waits until that it begins is durable. For the rest
+// the disk and the call go side by side.) An attempt that finds records of an earlier one goes through the same
 // steps and takes from the journal what is there: no finished call is made, or paid for, again. What was in flight is made
 // again under the same key. The exception is a tool with a SideEffect that is not Idempotent: whether it has happened can't
 // be known, so the model is told just that, and decides.

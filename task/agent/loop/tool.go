@@ -33,7 +33,11 @@ func (c *conversation) results(ctx context.Context, n int, calls []Block) ([]Blo
 		// The number stands for the call, not its id: some servers give the same id twice, or none.
 		name := fmt.Sprintf("%s.turn.%d.tool.%d", c.name, n, i+1)
 		group.Go(func() error {
-			out, err := task.Step(ctx, name, func(ctx context.Context) (outcome, error) { return c.do(ctx, name, n, use) })
+			var announced announcement
+			out, err := task.Step(ctx, name, func(ctx context.Context) (outcome, error) { return c.do(ctx, name, n, use, &announced) })
+			if lost := announced.wait(); err == nil {
+				err = lost
+			}
 			results[i] = Block{Kind: ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
 			return err
 		})
@@ -42,7 +46,7 @@ func (c *conversation) results(ctx context.Context, n int, calls []Block) ([]Blo
 }
 
 // do makes one call, unless it can't be known whether that would be the second time. Its error is one that ends the attempt.
-func (c *conversation) do(ctx context.Context, name string, n int, use Block) (outcome, error) {
+func (c *conversation) do(ctx context.Context, name string, n int, use Block, announced *announcement) (outcome, error) {
 	out := outcome{ID: use.ID, Tool: use.Name}
 	refuse := func(format string, args ...any) (outcome, error) {
 		out.Text, out.Error = cut(fmt.Sprintf(format, args...), mostProblem), true
@@ -67,7 +71,13 @@ func (c *conversation) do(ctx context.Context, name string, n int, use Block) (o
 			"It was not made again. Find out, if you can, before you call the tool once more.", use.Name)
 	}
 	key := c.key(name)
-	if err := c.record(ctx, name+".intent", intent{key, c.call.Attempt, tool.Name, tool.SideEffect, tool.Idempotent}); err != nil {
+	what := intent{key, c.call.Attempt, tool.Name, tool.SideEffect, tool.Idempotent}
+	if tool.SideEffect && !tool.Idempotent { // it has to be known before
+		err = c.record(ctx, name+".intent", what)
+	} else {
+		c.announce(ctx, name, what, announced)
+	}
+	if err != nil {
 		return out, err
 	}
 	c.tell(Event{Kind: ToolBegun, Name: use.Name, ID: use.ID}, n)
