@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -205,55 +206,56 @@ func journaled(t *testing.T, path string) (conversation string, tokens int64) {
 // of it, before or after it has been answered. Whoever resumes the run makes no finished call again, ends with the same
 // conversation, and has all usage in frames.
 func TestKillInAToolLoop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	const events, all = 6, 3 * 42
+	rounds, step := 4, 3 // some of the twelve points; with the variable all, and as often as it says
+	if n, err := strconv.Atoi(os.Getenv("CAIRN_KILL_ROUNDS")); err == nil {
+		rounds, step = n, 1
+	}
 	undisturbed := ""
-	for at := 0; at <= events; at++ {
-		for _, before := range []bool{true, false} {
-			if at == 0 && !before {
-				continue
-			}
-			t.Run(fmt.Sprintf("%d/before=%t", at, before), func(t *testing.T) {
-				o := &outside{asked: map[string]int{}, posted: map[string]int{}, at: at, before: before}
-				s := httptest.NewServer(o)
-				defer s.Close()
-				path := filepath.Join(t.TempDir(), "cairn.db")
-				out, err := o.live(t, s.URL, path)
-				if at > 0 {
-					if err == nil && !(at == events && !before) {
-						t.Fatalf("it was not killed: %s", out)
-					}
-					out, err = o.live(t, s.URL, path)
-				}
-				if err != nil || out != `finished "done"` {
-					t.Fatalf("%s, %v", out, err)
-				}
-				conversation, tokens := journaled(t, path)
-				if at == 0 {
-					undisturbed = conversation
-				}
-				if conversation != undisturbed || conversation == "" {
-					t.Errorf("the conversation is\n%s, undisturbed\n%s", conversation, undisturbed)
-				}
-				if tokens != all && (at < events || before) { // a kill between the last record and the frame loses its usage
-					t.Errorf("%d tokens in frames, want %d", tokens, all)
-				}
-				// In flight are one call of the model, or two tools side by side.
-				sum := 0
-				for _, n := range o.asked {
-					sum += n
-				}
-				tools := 0
-				for _, n := range o.posted {
-					tools += n
-				}
-				if len(o.asked) != 3 || sum > 4 || len(o.posted) != 3 || tools > 5 || sum+tools > events+2 {
-					t.Errorf("asked %v, posted %v", o.asked, o.posted)
-				}
-			})
+	for round := range rounds + 1 {
+		at, before := 0, false // the first is not disturbed
+		if round > 0 {
+			point := (round - 1) * step % (2 * events)
+			at, before = point/2+1, point%2 == 0
 		}
+		t.Run(fmt.Sprintf("%d/%d/before=%t", round, at, before), func(t *testing.T) {
+			o := &outside{asked: map[string]int{}, posted: map[string]int{}, at: at, before: before}
+			s := httptest.NewServer(o)
+			defer s.Close()
+			path := filepath.Join(t.TempDir(), "cairn.db")
+			out, err := o.live(t, s.URL, path)
+			if at > 0 {
+				if err == nil && !(at == events && !before) {
+					t.Fatalf("it was not killed: %s", out)
+				}
+				out, err = o.live(t, s.URL, path)
+			}
+			if err != nil || out != `finished "done"` {
+				t.Fatalf("%s, %v", out, err)
+			}
+			conversation, tokens := journaled(t, path)
+			if at == 0 {
+				undisturbed = conversation
+			}
+			if conversation != undisturbed || conversation == "" {
+				t.Errorf("the conversation is\n%s, undisturbed\n%s", conversation, undisturbed)
+			}
+			if tokens != all && (at < events || before) { // a kill between the last record and the frame loses its usage
+				t.Errorf("%d tokens in frames, want %d", tokens, all)
+			}
+			// In flight are one call of the model, or two tools side by side.
+			sum := 0
+			for _, n := range o.asked {
+				sum += n
+			}
+			tools := 0
+			for _, n := range o.posted {
+				tools += n
+			}
+			if len(o.asked) != 3 || sum > 4 || len(o.posted) != 3 || tools > 5 || sum+tools > events+2 {
+				t.Errorf("asked %v, posted %v", o.asked, o.posted)
+			}
+		})
 	}
 }
 
