@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -33,6 +34,9 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		message = kind + ": " + message
 	}
 	f := loop.FromStatus(provider, status, message, after, m.cfg.Key)
+	if f.Code == loop.ModelRequest && strings.HasPrefix(api.Message, "prompt is too long") { // there is no type for it
+		f.Code, f.Permanent = loop.ContextFull, false
+	}
 	if api.RequestID != "" {
 		f.Message += " (request " + loop.Redact(api.RequestID, m.cfg.Key) + ")"
 	}

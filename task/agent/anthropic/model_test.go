@@ -145,6 +145,7 @@ func TestErrors(t *testing.T) {
 		"401":          {answer: refuse(401, "authentication_error"), code: loop.ModelAuth, permanent: true, message: "anthropic answered 401: authentication_error: no good with [redacted]"},
 		"403":          {answer: refuse(403, "permission_error"), code: loop.ModelAuth, permanent: true},
 		"400":          {answer: refuse(400, "invalid_request_error"), code: loop.ModelRequest, permanent: true},
+		"too long":     {answer: refuse(400, "invalid_request_error: prompt is too long"), code: loop.ContextFull, permanent: true, message: "prompt is too long with [redacted]"},
 		"429":          {answer: refuse(429, "rate_limit_error", "Retry-After", "17"), code: loop.RateLimited, after: 17 * time.Second},
 		"500":          {answer: refuse(500, "api_error"), code: loop.ModelUnavailable},
 		"529":          {answer: refuse(529, "overloaded_error", "Retry-After-Ms", "1500"), code: loop.ModelOverloaded, after: 1500 * time.Millisecond},

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -131,6 +132,7 @@ func refuse(status int, kind string, headers ...string) answer {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":"no good with %s"},"request_id":"req_9"}`, kind, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		kind, message, _ := strings.Cut(kind, ": ")
+		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":"%s with %s"},"request_id":"req_9"}`, kind, cmp.Or(message, "no good"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	}
 }

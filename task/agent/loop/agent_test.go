@@ -249,6 +249,33 @@ func TestAFailedAttemptIsTold(t *testing.T) {
 	}
 }
 
+// TestAFullWindowBeginsAnew: but not where the first message alone does not fit.
+func TestAFullWindowBeginsAnew(t *testing.T) {
+	m := &model{}
+	m.answer = func(_ context.Context, w loop.Window, n int) (loop.Turn, error) {
+		switch {
+		case n == 2 && m.calls() == 2:
+			return loop.Turn{}, &cairn.Failure{Code: loop.ContextFull, Message: "too long"}
+		case n == 1 && m.calls() == 1:
+			return wants(use("a", "walk", `{}`)), nil
+		}
+		return says("ok"), nil
+	}
+	d := desk{tools: []cairn.Tool{echo("walk")}}
+	if _, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); !errors.Is(err, loop.ContextFull) || cairn.FailureOf(err).Permanent {
+		t.Fatal(err)
+	}
+	if out, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); err != nil || out != `"ok"` || len(d.final(t)) != 2 {
+		t.Errorf("%s, %v", out, err)
+	}
+	m.answer = func(context.Context, loop.Window, int) (loop.Turn, error) {
+		return loop.Turn{}, &cairn.Failure{Code: loop.ContextFull, Message: "too long"}
+	}
+	if _, err := new(desk).try(t.Context(), t, textTask(&loop.Agent{Model: m})); !cairn.FailureOf(err).Permanent {
+		t.Error(err)
+	}
+}
+
 // TestTransientErrors: a bad moment of the provider costs the call, not the conversation.
 func TestTransientErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -261,6 +261,9 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	if lost := announced.wait(); err == nil {
 		err = lost
 	}
+	if errors.Is(err, ContextFull) { // a new conversation is shorter, unless it is the first message that does not fit
+		err = c.fail(ContextFull, n == 1, "%s", cairn.FailureOf(err).Message)
+	}
 	if err != nil {
 		return Turn{}, err
 	}

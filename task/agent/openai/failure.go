@@ -37,7 +37,7 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		f := loop.FromStatus(m.cfg.Provider, api.StatusCode, joined(code, cmp.Or(api.Message, http.StatusText(api.StatusCode))), after, m.cfg.Key)
 		switch code {
 		case "context_length_exceeded":
-			f.Code = loop.ContextFull
+			f.Code, f.Permanent = loop.ContextFull, false
 		case "insufficient_quota": // waiting does not help
 			f.Permanent = true
 		}
