@@ -54,6 +54,9 @@ type Request struct {
 	// Schema is the JSON schema the answer has to fit. It is nil when the task's output is a string, which takes any
 	// text. It is shared: do not modify it.
 	Schema json.RawMessage
+	// Check says why an answer is no value of the task's output: that it can't be read as the type, or breaks its validate
+	// tags. With it an agent can have an answer mended before the attempt is lost. It is nil where Schema is.
+	Check func(output json.RawMessage) error
 }
 
 // Message is the first message of the window: the memory, if there is any, and then the prompt.
@@ -97,7 +100,7 @@ func runAgent[T any](agent Agent) cairn.Run {
 			if err != nil {
 				return cairn.Result{}, Permanent(err)
 			}
-			req.Schema = s.JSON
+			req.Schema, req.Check = s.JSON, checkAnswer[T]
 		}
 		ctx, a := begin(ctx, call)
 		defer a.end()
@@ -138,6 +141,16 @@ func answer[T any](resp Response) (json.RawMessage, error) {
 			reflect.TypeFor[T](), err, raw), false)
 	}
 	return encodeOutput(out, false)
+}
+
+// checkAnswer says why answer would refuse the output.
+func checkAnswer[T any](output json.RawMessage) error {
+	_, err := answer[T](Response{Output: output})
+	var f *cairn.Failure
+	if errors.As(err, &f) {
+		return errors.New(f.Message)
+	}
+	return err
 }
 
 func takesNull(t reflect.Type) bool {

@@ -122,6 +122,28 @@ type asks func(ctx context.Context, req task.Request) (task.Response, error)
 
 func (a asks) Run(ctx context.Context, req task.Request) (task.Response, error) { return a(ctx, req) }
 
+// TestAgentCanCheckItsAnswer: what Check passes the task takes, and it says why not as the task would.
+func TestAgentCanCheckItsAnswer(t *testing.T) {
+	var m machine
+	agent := asks(func(_ context.Context, req task.Request) (task.Response, error) {
+		for answer, want := range map[string]string{`{"done":true}`: "summary: required", `{`: "can't be read", `null`: "null is no value", `{"summary":"s"}`: ""} {
+			err := req.Check(json.RawMessage(answer))
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", answer, err, want)
+			}
+		}
+		return task.Response{Text: `{"summary":"s"}`}, nil
+	})
+	m.output(t, task.Task[Step]{ID: step, Agent: agent, Prompt: ask})
+	text := asks(func(_ context.Context, req task.Request) (task.Response, error) {
+		if req.Check != nil {
+			t.Error("any text will do")
+		}
+		return task.Response{}, nil
+	})
+	new(machine).output(t, task.Task[string]{ID: "s", Agent: text, Prompt: ask})
+}
+
 func TestAgentSeesSchemaAndAttempt(t *testing.T) {
 	var schema json.RawMessage
 	var m machine

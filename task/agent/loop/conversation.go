@@ -1,0 +1,381 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task"
+)
+
+// Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
+// JSON list of Message.
+const Conversation = "conversation"
+
+// scopeKey holds the name of the tool call that a conversation is part of.
+type scopeKey struct{}
+
+// conversation is one that is being held. What has been said is rebuilt from the journal, or said for the first time, by
+// the same steps in the same order.
+type conversation struct {
+	agent *Agent
+	req   task.Request
+	// call is the attempt's, the zero value outside of a task.
+	call   cairn.Call
+	tools  []cairn.Tool
+	byName map[string]cairn.Tool
+	// native says that the provider holds the answer to the schema.
+	native bool
+	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
+	// failed ones. final names the record of the finished one.
+	id, name, final string
+	// earlier are the failed ones.
+	earlier  []failed
+	messages []Message
+	// booked is the last attempt of which it is known that its usage was committed.
+	booked int
+	// spent says that this attempt has told a usage, of its own or of a lost attempt. It must only be written by the
+	// goroutine of the conversation.
+	spent bool
+	// usage is what nobody could be told, outside of a task.
+	usage []cairn.Usage
+	// failure is why the conversation itself has failed: the next attempt begins another.
+	failure *cairn.Failure
+	// leave lets others hold a conversation of this name.
+	leave func()
+}
+
+// failed is the record of a conversation that came to no good end.
+type failed struct {
+	Attempt int        `json:"attempt"`
+	Code    cairn.Code `json:"code"`
+	Message string     `json:"message,omitempty"`
+}
+
+// held are the conversations going on, by the journal and their id.
+var held sync.Map
+
+type holding struct {
+	journal cairn.Journal
+	id      string
+}
+
+// enter refuses a second conversation under the same name: they would take each other's records for their own.
+func (c *conversation) enter() error {
+	if c.call.Journal == nil || !reflect.TypeOf(c.call.Journal).Comparable() {
+		return nil
+	}
+	if _, twice := held.LoadOrStore(holding{c.call.Journal, c.id}, true); twice {
+		return task.Permanent(errors.New("loop: two conversations about one prompt go on in this task at once: give their agents an ID each"))
+	}
+	c.leave = func() { held.Delete(holding{c.call.Journal, c.id}) }
+	return nil
+}
+
+// find reads which conversation is the current one.
+func (c *conversation) find() error {
+	booked, _, err := lookup[int](c.call.Journal, c.id+".booked")
+	if err != nil {
+		return err
+	}
+	c.booked = booked
+	for n := 1; ; n++ {
+		c.name = fmt.Sprintf("%s.%d", c.id, n)
+		f, found, err := lookup[failed](c.call.Journal, c.name+".failed")
+		if err != nil {
+			return err
+		}
+		if !found {
+			return nil
+		}
+		c.earlier = append(c.earlier, f)
+		c.booked = max(c.booked, f.Attempt) // whoever fails orderly is booked by the engine
+	}
+}
+
+func (c *conversation) record(ctx context.Context, name string, value any) error {
+	if c.call.Journal == nil {
+		return nil
+	}
+	raw, err := schema.Encode(value)
+	if err == nil {
+		err = c.call.Journal.Record(ctx, name, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("loop: record %s: %w", name, err)
+	}
+	return nil
+}
+
+// run holds the conversation and says in the journal how the attempt has ended. Nothing is said by one that was killed: so
+// the next one knows that its usage is in no frame.
+func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
+	returned := false
+	defer func() {
+		if wrong := c.close(ctx, returned && err == nil); wrong != nil {
+			resp, err = task.Response{Usage: resp.Usage}, errors.Join(err, wrong)
+		}
+	}()
+	resp, err = c.hold(ctx)
+	resp.Usage = c.usage
+	returned = true
+	return resp, err
+}
+
+// close writes last words. It does so also when the attempt was told to stop.
+func (c *conversation) close(ctx context.Context, finished bool) error {
+	stopped := context.Cause(ctx)
+	ctx = context.WithoutCancel(ctx)
+	var limit *cairn.Failure
+	if c.failure == nil && !finished && errors.As(stopped, &limit) && (limit.Code == cairn.TaskTimeout || limit.Code == cairn.HeartbeatTimeout) {
+		c.failure = limit // being stopped for any other reason is nothing the conversation has done
+	}
+	if c.failure != nil {
+		f := failed{c.call.Attempt, c.failure.Code, cut(c.failure.Message, mostEarlier)}
+		return c.record(ctx, c.name+".failed", f)
+	}
+	if !c.spent {
+		return nil
+	}
+	return c.record(ctx, c.id+".booked", c.call.Attempt)
+}
+
+// fail ends the conversation for good.
+func (c *conversation) fail(code cairn.Code, permanent bool, format string, args ...any) error {
+	c.failure = &cairn.Failure{Code: code, Permanent: permanent, Message: fmt.Sprintf(format, args...)}
+	return c.failure
+}
+
+func (c *conversation) say(role Role, blocks []Block) {
+	if len(blocks) > 0 {
+		c.messages = append(c.messages, Message{role, blocks})
+	}
+}
+
+// hold goes through the conversation from its first message to its answer.
+func (c *conversation) hold(ctx context.Context) (task.Response, error) {
+	first, err := task.Step(ctx, c.name+".start", func(context.Context) (Message, error) { return c.first(), nil })
+	if err != nil {
+		return task.Response{}, err
+	}
+	c.messages = []Message{first}
+	most := orDefault(c.agent.MaxTurns, DefaultMaxTurns, 1<<31-1)
+	repairs := orDefault(c.agent.Repairs, DefaultRepairs, 0)
+	for n := 1; n <= most; n++ {
+		turn, err := c.turn(ctx, n)
+		if err != nil {
+			return task.Response{}, err
+		}
+		c.say(Assistant, turn.Blocks)
+		if err := c.stopped(turn); err != nil {
+			return task.Response{}, err
+		}
+		if calls := uses(turn.Blocks); len(calls) > 0 {
+			results, err := c.results(ctx, n, calls)
+			if err != nil {
+				return task.Response{}, err
+			}
+			c.say(User, results)
+			continue
+		}
+		if turn.Stop == StopPause {
+			continue
+		}
+		output, wrong := c.answer(said(turn.Blocks))
+		if wrong == nil {
+			return task.Response{Text: said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.messages)
+		}
+		if repairs == 0 {
+			return task.Response{}, c.fail(cairn.InvalidOutput, false, "the model's answer is refused: %v", wrong)
+		}
+		repairs--
+		c.say(User, []Block{{Kind: Text, Text: repair(wrong, c.req.Schema != nil)}})
+	}
+	return task.Response{}, c.fail(TurnsExhausted, false, "%d model calls brought no answer; raise MaxTurns", most)
+}
+
+// stopped is the failure of a turn that is no whole one.
+func (c *conversation) stopped(turn Turn) error {
+	switch turn.Stop {
+	case StopRefusal:
+		why := cut(cmp.Or(turn.Why, said(turn.Blocks), "it gave no reason"), mostEarlier)
+		return c.fail(ModelRefused, true, "the model refuses to answer: %s", why)
+	case StopMaxTokens:
+		return c.fail(MaxTokens, false, "the answer was cut after %d tokens; raise the agent's MaxTokens", generated(turn.Usage))
+	case StopContext:
+		return c.fail(ContextFull, false, "the conversation has filled the model's window")
+	}
+	return nil
+}
+
+func generated(usage []cairn.Usage) int64 {
+	if len(usage) == 0 {
+		return 0
+	}
+	return usage[len(usage)-1].Output
+}
+
+// first is the first message: memory and prompt, then what the answer has to look like, and at the end, where it is seen
+// best, what went wrong before.
+func (c *conversation) first() Message {
+	blocks := []Block{{Kind: Text, Text: c.req.Message()}}
+	if c.req.Schema != nil && !c.native {
+		blocks = append(blocks, Block{Kind: Text, Text: wanted(c.req.Schema)})
+	}
+	if len(c.earlier) > 0 {
+		blocks = append(blocks, Block{Kind: Text, Text: lessons(c.earlier)})
+	}
+	return Message{User, blocks}
+}
+
+func wanted(schema json.RawMessage) string {
+	return "Your last message must be JSON that fits this schema, and nothing else.\n<output_schema>\n" + string(schema) + "\n</output_schema>"
+}
+
+// turnRecord is what the journal keeps of a model call.
+type turnRecord struct {
+	// Attempt made the call, and told the usage.
+	Attempt int `json:"attempt,omitempty"`
+	Turn
+}
+
+// turn is the n-th of the conversation: from the journal, or else from the model.
+func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
+	name := fmt.Sprintf("%s.turn.%d", c.name, n)
+	fresh := false
+	var announced announcement
+	defer func() { _ = announced.wait() }() // after a panic, too
+	rec, err := task.Step(ctx, name, func(ctx context.Context) (turnRecord, error) {
+		fresh = true
+		turn, err := c.ask(ctx, name, n, &announced)
+		return turnRecord{c.call.Attempt, turn}, err
+	})
+	if lost := announced.wait(); err == nil {
+		err = lost
+	}
+	if errors.Is(err, ContextFull) { // a new conversation is shorter, unless it is the first message that does not fit
+		err = c.fail(ContextFull, n == 1, "%s", cairn.FailureOf(err).Message)
+	}
+	if err != nil {
+		return Turn{}, err
+	}
+	if !fresh && rec.Attempt > c.booked {
+		c.spend(ctx, rec.Usage) // by an attempt that died before it could be committed
+	}
+	return rec.Turn, nil
+}
+
+func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
+	for _, u := range usage {
+		c.spent = true
+		if c.call.Meter == nil {
+			c.usage = append(c.usage, u)
+			continue
+		}
+		task.Spend(ctx, u)
+	}
+}
+
+// intent says in the journal that a call is about to be made.
+type intent struct {
+	Key     string `json:"key"`
+	Attempt int    `json:"attempt,omitempty"`
+	// Tool is empty for a call of the model.
+	Tool       string `json:"tool,omitempty"`
+	SideEffect bool   `json:"sideEffect,omitempty"`
+	Idempotent bool   `json:"idempotent,omitempty"`
+}
+
+// announcement is an intent on its way to the journal. The zero value is none.
+type announcement struct {
+	done chan struct{}
+	err  error
+}
+
+// announce records the intent of a call that does no harm when it is made again, while the call is made: nothing depends
+// on which of them is first, and the disk can write the intent together with what comes of it.
+func (c *conversation) announce(ctx context.Context, name string, what intent, a *announcement) {
+	a.done = make(chan struct{})
+	go func() {
+		defer close(a.done)
+		a.err = c.record(ctx, name+".intent", what)
+	}()
+}
+
+// wait returns when the intent is durable, or can't be.
+func (a *announcement) wait() error {
+	if a.done == nil {
+		return nil
+	}
+	<-a.done
+	return a.err
+}
+
+// key is the idempotency key of a call.
+func (c *conversation) key(name string) string {
+	if c.call.IdempotencyKey == "" {
+		return name
+	}
+	return c.call.IdempotencyKey + "#" + name
+}
+
+// ask makes the model call.
+func (c *conversation) ask(ctx context.Context, name string, n int, announced *announcement) (Turn, error) {
+	w := Window{Key: c.key(name), System: c.agent.System, Tools: c.tools, Messages: slices.Clip(c.messages), MaxTokens: c.agent.MaxTokens}
+	if c.native {
+		w.Schema = c.req.Schema
+	}
+	w.Observe = func(ev Event) {
+		_ = task.Heartbeat(ctx, nil) // why to stop is read from the context
+		c.tell(ev, n)
+	}
+	for try := 0; ; try++ {
+		if err := task.Admit(ctx); err != nil {
+			return Turn{}, err
+		}
+		if try == 0 {
+			c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt}, announced)
+		}
+		w.Observe(Event{Kind: TurnBegun})
+		turn, err := c.agent.Model.Call(ctx, w)
+		c.spend(ctx, turn.Usage)
+		w.Observe(Event{Kind: TurnEnded, Failed: err != nil})
+		if err == nil {
+			return turn, nil
+		}
+		if ctx.Err() != nil || !transient(err) || try >= orDefault(c.agent.Retries, DefaultRetries, 0) {
+			return Turn{}, err
+		}
+		if again := pause(ctx, err, try); !again {
+			return Turn{}, err
+		}
+	}
+}
+
+// tell passes an event on.
+func (c *conversation) tell(ev Event, n int) {
+	if c.agent.Observe != nil {
+		ev.Path, ev.Turn = c.call.Path, n
+		c.agent.Observe(ev)
+	}
+}
+
+// repair is what a model is told whose answer does not fit.
+func repair(wrong error, json bool) string {
+	var b strings.Builder
+	b.WriteString("Your answer is refused: " + cut(wrong.Error(), mostRepair) + "\n")
+	if json {
+		b.WriteString("Send the whole answer again, corrected, as JSON that fits the schema, and nothing else.")
+	} else {
+		b.WriteString("Send the answer as text.")
+	}
+	return b.String()
+}

@@ -1,0 +1,57 @@
+// Package loop is an agent that asks a model, runs the tools it wants, and tells it the results, until there is an answer.
+// It knows no provider: a Model does, such as those of the packages anthropic and openai.
+//
+//	agent := &loop.Agent{
+//		Model:  anthropic.New(anthropic.Config{Model: "claude-opus-4-8"}),
+//		System: "You review Go code.",
+//		Tools:  []cairn.Tool{read, grep},
+//	}
+//	task.Task[Review]{ID: review, Agent: agent, Prompt: …}
+//
+// # What a kill costs
+//
+// Every model call and every call of a tool is in the journal of the task when it begins, with its idempotency key, and when
+// it has ended, whole content blocks included. (What may not be repeated waits until that it begins is durable. For the rest
+// the disk and the call go side by side.) An attempt that finds records of an earlier one goes through the same
+// steps and takes from the journal what is there: no finished call is made, or paid for, again. What was in flight is made
+// again under the same key. The exception is a tool with a SideEffect that is not Idempotent: whether it has happened can't
+// be known, so the model is told just that, and decides.
+//
+// The same goes for attempts that end without fault of the conversation: a process that is stopped, a budget that has to be
+// raised, a rate limit, an overload or a broken stream that lasts. An attempt that fails because of the conversation (an
+// answer that stays wrong, one that is cut, too many turns, a time-out) is not resumed. The next one begins anew, and its
+// first message ends with what went wrong in the last three, at most 1,000 bytes each.
+//
+// Usage is booked by the attempt that made the call (task.Spend). Where an attempt was killed before that could be committed
+// the next one books it; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
+// used is lost.
+//
+// # The window
+//
+// Always in this order: the tools, the agent's own first; the system text; the first message with memory, prompt, output
+// schema and earlier failures; then turns and results. A turn only adds messages at the end. Equal states give equal bytes.
+//
+// # Answers
+//
+// A task of any type but string wants JSON. Where the provider holds answers to a schema (Structurer) it gets it; elsewhere
+// the schema is spelled out in the first message. The answer is the whole final text, or its last fenced block, or the last
+// object or list in it that passes. What does not fit the type, or breaks its validate tags, goes back to the model with the
+// reason, up to Repairs times; that uses up turns, not attempts.
+//
+// # Tools
+//
+// The calls of one turn run side by side. An unknown tool, arguments that are no object, an error, a panic, a time-out: all
+// are told to the model as results and fail nothing. To a tool its call looks like an attempt with an idempotency key of its
+// own (task.IdempotencyKey); what it emits and which artifacts it writes belongs to the attempt that gets the result, also
+// when that is a later one. A task.Step inside of a tool needs a name that is different in each call.
+//
+// # What is not safe
+//
+// An idempotent tool runs again when a kill comes between its end and the record of it, so it has to honour its key. A kill
+// between the last record of an attempt and its frame, a moment of milliseconds, loses the usage of that attempt from the
+// ledgers, not its answer. Two conversations of one task about equal prompts are one and the same, as with equal names of
+// steps, unless their agents have an ID each; if they go on at once the second is refused. Arguments are not checked against
+// a tool's Schema here: that is the tool's affair.
+//
+// Conversations in the journal hold what was said, in plain text: prompts, results of tools, answers.
+package loop

@@ -1,0 +1,200 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/task/agent/loop"
+)
+
+var (
+	_ loop.Structurer = (*loop.Fallback)(nil)
+	_ loop.Structurer = loop.Limited{}
+)
+
+// shop is a model of a provider that can be shut.
+type shop struct {
+	name  string
+	err   atomic.Pointer[cairn.Failure]
+	calls atomic.Int32
+	plain bool
+}
+
+func (s *shop) Info() loop.Info {
+	return loop.Info{Provider: s.name, Models: []string{s.name}, Identity: s.name}
+}
+func (s *shop) Structures(json.RawMessage) bool { return !s.plain }
+func (s *shop) Call(context.Context, loop.Window) (loop.Turn, error) {
+	s.calls.Add(1)
+	if f := s.err.Load(); f != nil {
+		return loop.Turn{Usage: used(100)}, f
+	}
+	return says(s.name), nil
+}
+
+func TestFallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &shop{name: "a"}, &shop{name: "b"}
+		f := &loop.Fallback{Models: []loop.Model{a, b}}
+		ask := func(want string, code cairn.Code, tokens int64) {
+			t.Helper()
+			turn, err := f.Call(t.Context(), loop.Window{})
+			var sum int64
+			for _, u := range turn.Usage {
+				sum += u.Output
+			}
+			if code != "" && !errors.Is(err, code) || code == "" && (err != nil || turn.Blocks[0].Text != want) || sum != tokens {
+				t.Fatalf("%+v, %v; want %s %s", turn, err, want, code)
+			}
+		}
+		shut := func(s *shop, f *cairn.Failure) { s.err.Store(f) }
+		busy := &cairn.Failure{Code: loop.ModelOverloaded}
+		ask("a", "", 1)
+		shut(a, busy)
+		for range 3 {
+			ask("b", "", 101)
+		}
+		ask("b", "", 1) // a is left alone now
+		if a.calls.Load() != 4 {
+			t.Errorf("a was asked %d times", a.calls.Load())
+		}
+		time.Sleep(time.Minute)
+		ask("b", "", 101) // one call has tried it
+		ask("b", "", 1)
+		shut(b, &cairn.Failure{Code: loop.RateLimited, RetryAfter: 10 * time.Minute})
+		for range 3 {
+			ask("", loop.RateLimited, 100)
+		}
+		ask("", loop.ModelUnavailable, 0) // both are left alone
+		if _, err := f.Call(t.Context(), loop.Window{}); cairn.FailureOf(err).RetryAfter != time.Minute {
+			t.Errorf("%+v", err)
+		}
+		time.Sleep(time.Minute)
+		shut(a, nil)
+		ask("a", "", 1)
+		time.Sleep(9 * time.Minute)
+		shut(a, &cairn.Failure{Code: loop.ModelAuth, Permanent: true})
+		ask("", loop.ModelAuth, 100) // no key will do elsewhere, and nothing is hidden
+		shut(a, &cairn.Failure{Code: loop.RateLimited, Permanent: true})
+		shut(b, nil)
+		ask("b", "", 101) // a quota that is used up is no reason to stop
+	})
+}
+
+func TestFallbackAsksBudgets(t *testing.T) {
+	a, b := &shop{name: "a"}, &shop{name: "b"}
+	a.err.Store(&cairn.Failure{Code: loop.ModelOverloaded})
+	d := desk{}
+	d.purse.admit = func(calls int) error {
+		if calls == 2 {
+			return &cairn.Failure{Code: cairn.BudgetExceeded, Permanent: true}
+		}
+		return nil
+	}
+	_, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: &loop.Fallback{Models: []loop.Model{a, b}}}))
+	if !errors.Is(err, cairn.BudgetExceeded) || b.calls.Load() != 0 || d.purse.output() != 100 {
+		t.Errorf("%v, %d calls, %d tokens", err, b.calls.Load(), d.purse.output())
+	}
+}
+
+func TestFallbackIsOneModel(t *testing.T) {
+	f := &loop.Fallback{Models: []loop.Model{&shop{name: "a"}, loop.Limited{Model: &shop{name: "b"}}}}
+	if info := f.Info(); fmt.Sprint(info) != "{a [a b] fallback [a, b]}" || !f.Structures(nil) {
+		t.Errorf("%+v", info)
+	}
+	f.Models = append(f.Models, &shop{name: "c", plain: true})
+	if f.Structures(nil) {
+		t.Error("c does not")
+	}
+	if _, err := new(loop.Fallback).Call(t.Context(), loop.Window{}); err == nil || !cairn.FailureOf(err).Permanent {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSwitchingKeepsTheConversation: the failed call is paid for, and the task does not notice.
+func TestSwitchingKeepsTheConversation(t *testing.T) {
+	a, b := &shop{name: "a"}, &shop{name: "b"}
+	a.err.Store(&cairn.Failure{Code: loop.ModelUnavailable})
+	d := desk{}
+	if out, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: &loop.Fallback{Models: []loop.Model{a, b}}})); err != nil || out != `"b"` || d.purse.output() != 101 {
+		t.Errorf("%s, %v, %d tokens", out, err, d.purse.output())
+	}
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		slow := &model{answer: func(context.Context, loop.Window, int) (loop.Turn, error) {
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(10 * time.Second)
+			now.Add(-1)
+			return says("x"), nil
+		}}
+		by := &loop.Limit{Concurrent: 2}
+		var signs atomic.Int32
+		w := loop.Window{Observe: func(ev loop.Event) {
+			if ev.Kind == loop.Progress {
+				signs.Add(1)
+			}
+		}}
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 6 {
+			group.Go(func() {
+				if _, err := (loop.Limited{Model: slow, By: by}).Call(t.Context(), w); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(start); most.Load() != 2 || took != 30*time.Second || signs.Load() < 30 {
+			t.Errorf("%d at once, %s, %d signs of life", most.Load(), took, signs.Load())
+		}
+
+		quick, paced := &shop{name: "q"}, &loop.Limit{PerMinute: 6, Burst: 2, Concurrent: 9}
+		start = time.Now()
+		for range 4 {
+			if _, err := (loop.Limited{Model: quick, By: paced}).Call(t.Context(), w); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(start).Round(time.Millisecond); took != 20*time.Second {
+			t.Errorf("4 calls took %s", took)
+		}
+		why := errors.New("no more time")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
+		defer cancel()
+		if _, err := (loop.Limited{Model: quick, By: paced}).Call(ctx, w); err != why {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestLimitedAsksBudgetsAfterWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		by := &loop.Limit{PerMinute: 1}
+		d := desk{}
+		d.purse.admit = func(calls int) error {
+			if calls == 3 {
+				return &cairn.Failure{Code: cairn.BudgetExceeded, Message: "meanwhile", Permanent: true}
+			}
+			return nil
+		}
+		m := replies(wants(use("a", "x", `{}`)), says("ok"))
+		_, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: loop.Limited{Model: m, By: by}}))
+		if !errors.Is(err, cairn.BudgetExceeded) || !strings.Contains(err.Error(), "meanwhile") || m.calls() != 1 {
+			t.Errorf("%v, %d calls", err, m.calls())
+		}
+	})
+}
