@@ -38,7 +38,7 @@ type Agent struct {
 	// stream. 0 is DefaultRetries, negative none. Where the provider asks for more than MaxPause the attempt fails with the
 	// hint instead, so that the engine waits; the next attempt goes on with the conversation.
 	Retries int
-	// ToolTimeout is the longest a call of a tool may take. 0 is DefaultToolTimeout, negative no limit. A tool that does not
+	// ToolTimeout is the longest a call of a tool may take that has no Timeout of its own. 0 is DefaultToolTimeout, negative no limit. A tool that does not
 	// look at its context is waited for nevertheless.
 	ToolTimeout time.Duration
 	// Parallel is how many tools of one turn run at once. 0 is DefaultParallel.

@@ -166,7 +166,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 	if err != nil {
 		return task.Response{}, err
 	}
-	c.messages = []Message{first}
+	c.messages = append(c.before(), first)
 	most := orDefault(c.agent.MaxTurns, DefaultMaxTurns, 1<<31-1)
 	repairs := orDefault(c.agent.Repairs, DefaultRepairs, 0)
 	for n := 1; n <= most; n++ {
@@ -234,6 +234,20 @@ func (c *conversation) first() Message {
 		blocks = append(blocks, Block{Kind: Text, Text: lessons(c.earlier)})
 	}
 	return Message{User, blocks}
+}
+
+// before is what was said in the thread that the task goes on with. It is frozen with the task: equal in each attempt.
+func (c *conversation) before() (messages []Message) {
+	for _, m := range c.req.History {
+		role := User
+		if m.Role == string(Assistant) {
+			role = Assistant
+		}
+		if m.Content != "" && (role == User || len(messages) > 0) { // a conversation begins with the user
+			messages = append(messages, Message{role, []Block{{Kind: Text, Text: m.Content}}})
+		}
+	}
+	return messages
 }
 
 func wanted(schema json.RawMessage) string {

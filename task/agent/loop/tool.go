@@ -107,7 +107,11 @@ func (c *conversation) perform(ctx context.Context, name, key string, tool cairn
 		ctx = cairn.WithCall(ctx, &own)
 	}
 	ctx = context.WithValue(ctx, scopeKey{}, name)
-	if most := orDefault(c.agent.ToolTimeout, DefaultToolTimeout, 0); most > 0 {
+	most := orDefault(c.agent.ToolTimeout, DefaultToolTimeout, 0)
+	if tool.Timeout > 0 {
+		most = tool.Timeout
+	}
+	if most > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, most, fmt.Errorf("%w than %s", errSlow, most))
 		defer cancel()

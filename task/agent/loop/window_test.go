@@ -11,6 +11,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -105,4 +106,22 @@ func TestWindowsOnlyGrow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHistoryComesFirst: what was said before in the thread stands before the prompt, the user first.
+func TestHistoryComesFirst(t *testing.T) {
+	m := &model{answer: func(context.Context, loop.Window, int) (loop.Turn, error) { return says("done"), nil }}
+	agent := &loop.Agent{Model: m}
+	_, err := agent.Run(t.Context(), task.Request{Prompt: "and now?", History: []cairn.Message{
+		{Role: "assistant", Content: "cut off"}, {Role: "user", Content: "hello"}, {Role: "assistant", Content: "hi"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, message := range m.windows[0].Messages {
+		got = append(got, string(message.Role)+": "+message.Blocks[0].Text)
+	}
+	if s := fmt.Sprint(got); s != "[user: hello assistant: hi user: and now?]" {
+		t.Error(s)
+	}
 }
