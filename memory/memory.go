@@ -28,7 +28,8 @@ type Memory struct {
 	// MaxTokens bounds the whole block, and each answer of the recall tool, in UTF-8 bytes: a token has at least one. 0
 	// inherits; the default is 2048.
 	MaxTokens int
-	// Primers are ids of texts that are put in whole, first, in this order, from every bank that has them. Nil inherits, an
+	// Primers are ids of texts that are put in whole, first, in this order: a pinned note of that id from every bank that has
+	// one, else a file of that name (Runtime.Primers). Nil inherits, an
 	// empty list clears. The default is none.
 	Primers []string
 	// Retain writes a digest of each task that has succeeded: OnComplete, or RetainOff by default.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -27,6 +28,9 @@ type Runtime struct {
 	Store Store
 	// Recaller answers. Defaults to Store; a remote backend is another.
 	Recaller Recaller
+	// Primers are files that are primers of every bank, by their name: conventions.md. A bank's own primer of that id comes in
+	// place of it. Nil is none.
+	Primers fs.FS
 	// Timeout bounds what is fetched before a task. 0 is TimeoutEnv, or DefaultTimeout.
 	Timeout time.Duration
 }
@@ -160,8 +164,26 @@ type answer struct {
 
 // fetch makes a task's block of what its banks answer. Nothing of it is an error.
 func (r *Runtime) fetch(ctx context.Context, spec cairn.MemorySpec, query string) snapshot {
-	return assemble(spec, r.gather(ctx, spec.Banks, func(ctx context.Context, bank string) answer { return r.ask(ctx, spec, bank, query) }))
+	answers := r.gather(ctx, spec.Banks, func(ctx context.Context, bank string) answer { return r.ask(ctx, spec, bank, query) })
+	return assemble(spec, answers, r.files(spec.Primers))
 }
+
+// files reads the primers that are files. One that is not there is left out, as a bank's is; so is one that can't be read.
+func (r *Runtime) files(ids []string) map[string]string {
+	texts := map[string]string{}
+	for _, id := range ids {
+		if r.Primers == nil || !fs.ValidPath(id) {
+			continue
+		}
+		if text, err := fs.ReadFile(r.Primers, id); err == nil && len(text) > 0 {
+			texts[id] = string(text)
+		}
+	}
+	return texts
+}
+
+// filed is the label of a primer that is a file.
+const filed = "file"
 
 // gather asks all banks at once, for as long as the timeout allows: who has not answered by then is left out, also a backend
 // that does not mind its context.
@@ -233,14 +255,18 @@ func blamed(err *error) {
 }
 
 // assemble makes the block of what the banks have answered, and reports on each.
-func assemble(spec cairn.MemorySpec, answers []answer) snapshot {
+func assemble(spec cairn.MemorySpec, answers []answer, files map[string]string) snapshot {
 	var snap snapshot
 	var primers []part
 	for _, id := range spec.Primers {
+		before := len(primers)
 		for i, bank := range spec.Banks {
 			if text, ok := answers[i].primers[id]; ok {
 				primers = append(primers, part{bank, id, text})
 			}
+		}
+		if text, ok := files[id]; ok && len(primers) == before {
+			primers = append(primers, part{filed, id, text})
 		}
 	}
 	rows := make([][]part, len(spec.Banks))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -156,6 +157,17 @@ func TestASlowBankCostsTheToolItsOwnRows(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestPrimersThatAreFiles: a bank's own comes in place of the file; what is not there, or leads elsewhere, is left out.
+func TestPrimersThatAreFiles(t *testing.T) {
+	b := &bank{primers: map[string]map[string]string{"project-p": {"own.md": "From the bank."}}}
+	files := fstest.MapFS{"own.md": {Data: []byte("From the file.")}, "rules/go.md": {Data: []byte("Wrap errors.")}, "empty.md": {}}
+	block, report := (&memory.Runtime{Store: b, Primers: files}).Preview(t.Context(),
+		cairn.MemorySpec{Banks: []string{"project-p"}, Primers: []string{"own.md", "rules/go.md", "empty.md", "absent.md", "../own.md", "/etc/passwd"}}.Under(cairn.RootMemory), "x")
+	if report.Primers != 2 || !strings.Contains(block, "### [project-p] own.md\n\nFrom the bank.") || !strings.Contains(block, "### [file] rules/go.md\n\nWrap errors.") || strings.Contains(block, "From the file") {
+		t.Errorf("%+v\n%s", report, block)
+	}
 }
 
 func TestRetainWritesThroughTheOutbox(t *testing.T) {

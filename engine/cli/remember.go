@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/cairnrun/cairn/engine"
@@ -31,7 +33,7 @@ func (a *app) remember(ctx context.Context, store *sqlite.Store) (*remembering, 
 	if err != nil {
 		return nil, a.keyed(err)
 	}
-	m := &remembering{Runtime: &memory.Runtime{Store: kept}, stop: func() {}}
+	m := &remembering{Runtime: &memory.Runtime{Store: kept, Primers: os.DirFS(filepath.Join(filepath.Dir(a.db()), "primers"))}, stop: func() {}}
 	config, ok := hindsight.FromEnv()
 	if !ok {
 		return m, nil
