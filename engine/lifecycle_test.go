@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -102,6 +103,32 @@ func TestCloseLeavesRunsResumable(t *testing.T) {
 			t.Errorf("resuming a finished run: %v", err)
 		}
 	})
+}
+
+// TestAStopStartsNothing: the driver may see the end of a stopped attempt before it sees the stop, and must not begin another.
+// Which it sees first is chance, so there are many rounds.
+func TestAStopStartsNothing(t *testing.T) {
+	store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+	begun := make(chan struct{})
+	wf := workflow(func(*cairn.View) cairn.Node { return task.Task[int]{ID: second, Do: hang(begun)} })
+	for i := range 100 {
+		e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
+		id := fmt.Sprint("r", i)
+		if _, err := e.Start(t.Context(), "w", json.RawMessage(`{}`), engine.StartOptions{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		<-begun // the driver is still busy with having begun it
+		if err := e.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		attempt := 0
+		if err := engine.FoldFrames(t.Context(), store, id, func(s *core.State, _ *core.Frame) error {
+			attempt = s.Tasks[string(second)].Attempt
+			return nil
+		}); err != nil || attempt != 1 {
+			t.Fatalf("run %d closed at attempt %d of its task: %v", i, attempt, err)
+		}
+	}
 }
 
 func TestCancelRunsFinallyWithinGrace(t *testing.T) {

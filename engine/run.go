@@ -164,8 +164,12 @@ func (r *Run) loop() error {
 		now := time.Now()
 		events := append(r.mail.take(), r.timers.due(now)...)
 		for {
-			// After the events were taken: what an attempt says once the run was halted is not a result.
-			if cause := context.Cause(r.ctx); cause != nil && !errors.Is(cause, errStopping) {
+			// After the events were taken: what an attempt says once the run was halted is not a result, and nothing is started
+			// in place of one that has stopped, even if its end was seen before the halt.
+			switch cause := context.Cause(r.ctx); {
+			case errors.Is(cause, errStopping):
+				stopping = true
+			case cause != nil:
 				return cause
 			}
 			if len(events) == 0 {
