@@ -30,21 +30,29 @@ func (s *Store) Candidates(ctx context.Context, scope memory.Scope, terms []stri
 	return list, err
 }
 
-func (l *look) matching(scope memory.Scope, terms []string, limit int) (list []memory.Item, err error) {
-	where, args, err := l.within(scope)
-	if err != nil {
-		return nil, err
-	}
-	var tokens []string
+// tokens are those that the index has with every item of the scope. none says that its namespace does not exist.
+func (l *look) tokens(scope memory.Scope) (tokens []string, none bool, err error) {
 	if scope.Bank != "" {
 		tokens = append(tokens, bankToken(scope.Bank))
 	}
 	if scope.Namespace != (memory.Namespace{}) {
 		space, err := l.space(scope.Namespace)
 		if err != nil || space == 0 {
-			return nil, err
+			return nil, err == nil, err
 		}
 		tokens = append(tokens, spaceToken(space))
+	}
+	return tokens, false, nil
+}
+
+func (l *look) matching(scope memory.Scope, terms []string, limit int) (list []memory.Item, err error) {
+	where, args, err := l.within(scope)
+	if err != nil {
+		return nil, err
+	}
+	tokens, none, err := l.tokens(scope)
+	if err != nil || none {
+		return nil, err
 	}
 	wanted := make([]string, len(terms))
 	for i, term := range terms {

@@ -80,16 +80,9 @@ func (l *look) searchIndex(scope memory.Scope, terms []string, after position, l
 	if err != nil {
 		return nil, err
 	}
-	var tokens []string
-	if scope.Bank != "" {
-		tokens = append(tokens, bankToken(scope.Bank))
-	}
-	if scope.Namespace != (memory.Namespace{}) {
-		space, err := l.space(scope.Namespace)
-		if err != nil || space == 0 {
-			return nil, err
-		}
-		tokens = append(tokens, spaceToken(space))
+	tokens, none, err := l.tokens(scope)
+	if err != nil || none {
+		return nil, err
 	}
 	var each []string
 	var matches []any
