@@ -15,7 +15,6 @@ type Message struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Tool is something that an agent can do in the middle of its work.
 // Tool is something that an agent can do in the middle of its work. Package tool makes them of functions.
 type Tool struct {
 	// Name is of letters, digits and _, and the only one of its kind in a set.
@@ -23,6 +22,9 @@ type Tool struct {
 	Description string
 	// Schema is the JSON schema of what Call takes.
 	Schema json.RawMessage
+	// Native is what providers that know the tool as one of their own call it, by provider: they are told that type in place
+	// of description and schema. Call has to take what such a provider's models send.
+	Native map[string]string
 	// SideEffect marks a tool that changes the world. Idempotent ones may be called again when it is not known whether a
 	// call has happened.
 	SideEffect, Idempotent bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // reader puts a turn together from its stream.
@@ -83,13 +84,13 @@ func (r *reader) turn(model string) loop.Turn {
 	return t
 }
 
-func (r *reader) block(i int64, b anthropic.ContentBlockUnion) loop.Block {
+func (r *reader) block(i int64, b anthropic.ContentBlockUnion) window.Block {
 	raw := json.RawMessage(b.RawJSON())
 	switch {
 	case b.Type == "text" && len(b.Citations) == 0:
-		return loop.Block{Kind: loop.Text, Text: b.Text}
+		return window.Block{Kind: window.Text, Text: b.Text}
 	case b.Type == "tool_use":
-		out := loop.Block{Kind: loop.ToolUse, ID: b.ID, Name: b.Name, Input: b.Input}
+		out := window.Block{Kind: window.ToolUse, ID: b.ID, Name: b.Name, Input: b.Input}
 		if sent := r.inputs[i]; len(sent) > 0 && !json.Valid(sent) {
 			out.Input, out.Text = nil, string(sent)
 		} else if len(sent) == 0 && len(b.Input) == 0 {
@@ -97,9 +98,9 @@ func (r *reader) block(i int64, b anthropic.ContentBlockUnion) loop.Block {
 		}
 		return out
 	case b.Type == "thinking":
-		return loop.Block{Kind: loop.Thinking, Text: b.Thinking, Provider: provider, Raw: raw}
+		return window.Block{Kind: window.Thinking, Text: b.Thinking, Provider: provider, Raw: raw}
 	case b.Type == "text": // its citations are kept; as the text is needed too, it is one of both kinds
-		return loop.Block{Kind: loop.Text, Text: b.Text, Provider: provider, Raw: raw}
+		return window.Block{Kind: window.Text, Text: b.Text, Provider: provider, Raw: raw}
 	}
-	return loop.Block{Kind: loop.Opaque, Provider: provider, Raw: raw}
+	return window.Block{Kind: window.Opaque, Provider: provider, Raw: raw}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 var (
@@ -88,12 +89,12 @@ func TestParallelCalls(t *testing.T) {
 // TestWhatGoesWrongWithATool is told to the model, and fails nothing.
 func TestWhatGoesWrongWithATool(t *testing.T) {
 	for name, c := range map[string]struct {
-		call loop.Block
+		call window.Block
 		tool cairn.Tool
 		want string
 	}{
 		"unknown":    {use("a", "fly", `{}`), echo("walk"), `There is no tool "fly". The tools are: walk.`},
-		"no JSON":    {loop.Block{Kind: loop.ToolUse, ID: "a", Name: "walk", Text: `{"x":`}, echo("walk"), `The arguments are no JSON: {"x":`},
+		"no JSON":    {window.Block{Kind: window.ToolUse, ID: "a", Name: "walk", Text: `{"x":`}, echo("walk"), `The arguments are no JSON: {"x":`},
 		"no object":  {use("a", "walk", `[1]`), echo("walk"), `The arguments must be a JSON object, and are: [1]`},
 		"error":      {use("a", "walk", `{}`), tool("walk", func(context.Context, string) (string, error) { return "", errors.New("it rains") }), `it rains`},
 		"panic":      {use("a", "walk", `{}`), tool("walk", func(context.Context, string) (string, error) { panic("ouch") }), `the tool has panicked: ouch`},

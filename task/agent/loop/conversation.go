@@ -14,6 +14,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
@@ -39,7 +40,7 @@ type conversation struct {
 	id, name, final string
 	// earlier are the failed ones.
 	earlier  []failed
-	messages []Message
+	messages []window.Message
 	// booked is the last attempt of which it is known that its usage was committed.
 	booked int
 	// spent says that this attempt has told a usage, of its own or of a lost attempt. It must only be written by the
@@ -154,15 +155,15 @@ func (c *conversation) fail(code cairn.Code, permanent bool, format string, args
 	return c.failure
 }
 
-func (c *conversation) say(role Role, blocks []Block) {
+func (c *conversation) say(role window.Role, blocks []window.Block) {
 	if len(blocks) > 0 {
-		c.messages = append(c.messages, Message{role, blocks})
+		c.messages = append(c.messages, window.Message{Role: role, Blocks: blocks})
 	}
 }
 
 // hold goes through the conversation from its first message to its answer.
 func (c *conversation) hold(ctx context.Context) (task.Response, error) {
-	first, err := task.Step(ctx, c.name+".start", func(context.Context) (Message, error) { return c.first(), nil })
+	first, err := task.Step(ctx, c.name+".start", func(context.Context) (window.Message, error) { return c.first(), nil })
 	if err != nil {
 		return task.Response{}, err
 	}
@@ -174,30 +175,30 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		if err != nil {
 			return task.Response{}, err
 		}
-		c.say(Assistant, turn.Blocks)
+		c.say(window.Assistant, turn.Blocks)
 		if err := c.stopped(turn); err != nil {
 			return task.Response{}, err
 		}
-		if calls := uses(turn.Blocks); len(calls) > 0 {
+		if calls := window.Uses(turn.Blocks); len(calls) > 0 {
 			results, err := c.results(ctx, n, calls)
 			if err != nil {
 				return task.Response{}, err
 			}
-			c.say(User, results)
+			c.say(window.User, results)
 			continue
 		}
 		if turn.Stop == StopPause {
 			continue
 		}
-		output, wrong := c.answer(said(turn.Blocks))
+		output, wrong := c.answer(window.Said(turn.Blocks))
 		if wrong == nil {
-			return task.Response{Text: said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.messages)
+			return task.Response{Text: window.Said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.messages)
 		}
 		if repairs == 0 {
 			return task.Response{}, c.fail(cairn.InvalidOutput, false, "the model's answer is refused: %v", wrong)
 		}
 		repairs--
-		c.say(User, []Block{{Kind: Text, Text: repair(wrong, c.req.Schema != nil)}})
+		c.say(window.User, []window.Block{{Kind: window.Text, Text: repair(wrong, c.req.Schema != nil)}})
 	}
 	return task.Response{}, c.fail(TurnsExhausted, false, "%d model calls brought no answer; raise MaxTurns", most)
 }
@@ -206,7 +207,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 func (c *conversation) stopped(turn Turn) error {
 	switch turn.Stop {
 	case StopRefusal:
-		why := cut(cmp.Or(turn.Why, said(turn.Blocks), "it gave no reason"), mostEarlier)
+		why := cut(cmp.Or(turn.Why, window.Said(turn.Blocks), "it gave no reason"), mostEarlier)
 		return c.fail(ModelRefused, true, "the model refuses to answer: %s", why)
 	case StopMaxTokens:
 		return c.fail(MaxTokens, false, "the answer was cut after %d tokens; raise the agent's MaxTokens", generated(turn.Usage))
@@ -225,26 +226,26 @@ func generated(usage []cairn.Usage) int64 {
 
 // first is the first message: memory and prompt, then what the answer has to look like, and at the end, where it is seen
 // best, what went wrong before.
-func (c *conversation) first() Message {
-	blocks := []Block{{Kind: Text, Text: c.req.Message()}}
+func (c *conversation) first() window.Message {
+	blocks := []window.Block{{Kind: window.Text, Text: c.req.Message()}}
 	if c.req.Schema != nil && !c.native {
-		blocks = append(blocks, Block{Kind: Text, Text: wanted(c.req.Schema)})
+		blocks = append(blocks, window.Block{Kind: window.Text, Text: wanted(c.req.Schema)})
 	}
 	if len(c.earlier) > 0 {
-		blocks = append(blocks, Block{Kind: Text, Text: lessons(c.earlier)})
+		blocks = append(blocks, window.Block{Kind: window.Text, Text: lessons(c.earlier)})
 	}
-	return Message{User, blocks}
+	return window.Message{Role: window.User, Blocks: blocks}
 }
 
 // before is what was said in the thread that the task goes on with. It is frozen with the task: equal in each attempt.
-func (c *conversation) before() (messages []Message) {
+func (c *conversation) before() (messages []window.Message) {
 	for _, m := range c.req.History {
-		role := User
-		if m.Role == string(Assistant) {
-			role = Assistant
+		role := window.User
+		if m.Role == string(window.Assistant) {
+			role = window.Assistant
 		}
-		if m.Content != "" && (role == User || len(messages) > 0) { // a conversation begins with the user
-			messages = append(messages, Message{role, []Block{{Kind: Text, Text: m.Content}}})
+		if m.Content != "" && (role == window.User || len(messages) > 0) { // a conversation begins with the user
+			messages = append(messages, window.Message{Role: role, Blocks: []window.Block{{Kind: window.Text, Text: m.Content}}})
 		}
 	}
 	return messages

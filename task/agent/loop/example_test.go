@@ -8,6 +8,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // greeter is a model that asks a tool and repeats what it hears.
@@ -19,11 +20,11 @@ func (greeter) Info() loop.Info {
 
 func (greeter) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
 	last := w.Messages[len(w.Messages)-1].Blocks[0]
-	if last.Kind == loop.ToolResult {
-		return loop.Turn{Blocks: []loop.Block{{Kind: loop.Text, Text: "Hello, " + last.Text + "!"}}, Stop: loop.StopEnd}, nil
+	if last.Kind == window.ToolResult {
+		return loop.Turn{Blocks: []window.Block{{Kind: window.Text, Text: "Hello, " + last.Text + "!"}}, Stop: loop.StopEnd}, nil
 	}
-	call := loop.Block{Kind: loop.ToolUse, ID: "1", Name: "whoami", Input: json.RawMessage(`{}`)}
-	return loop.Turn{Blocks: []loop.Block{call}, Stop: loop.StopEnd}, nil
+	call := window.Block{Kind: window.ToolUse, ID: "1", Name: "whoami", Input: json.RawMessage(`{}`)}
+	return loop.Turn{Blocks: []window.Block{call}, Stop: loop.StopEnd}, nil
 }
 
 func Example() {

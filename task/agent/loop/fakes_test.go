@@ -13,6 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // model answers as its script says, from the window alone: so it can be asked again.
@@ -41,7 +42,7 @@ func (m *model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 	m.mu.Unlock()
 	turn := 1
 	for _, message := range w.Messages {
-		if message.Role == loop.Assistant {
+		if message.Role == window.Assistant {
 			turn++
 		}
 	}
@@ -68,16 +69,16 @@ func replies(turns ...loop.Turn) *model {
 func used(output int64) []cairn.Usage { return []cairn.Usage{{Model: "m", Input: 1, Output: output}} }
 
 func says(text string) loop.Turn {
-	return loop.Turn{Blocks: []loop.Block{{Kind: loop.Text, Text: text}}, Stop: loop.StopEnd, Usage: used(1)}
+	return loop.Turn{Blocks: []window.Block{{Kind: window.Text, Text: text}}, Stop: loop.StopEnd, Usage: used(1)}
 }
 
 // wants is a turn that calls tools, "name:json" each.
-func wants(calls ...loop.Block) loop.Turn {
-	return loop.Turn{Blocks: append([]loop.Block{{Kind: loop.Text, Text: "let me see"}}, calls...), Stop: loop.StopEnd, Usage: used(1)}
+func wants(calls ...window.Block) loop.Turn {
+	return loop.Turn{Blocks: append([]window.Block{{Kind: window.Text, Text: "let me see"}}, calls...), Stop: loop.StopEnd, Usage: used(1)}
 }
 
-func use(id, name, input string) loop.Block {
-	return loop.Block{Kind: loop.ToolUse, ID: id, Name: name, Input: json.RawMessage(input)}
+func use(id, name, input string) window.Block {
+	return window.Block{Kind: window.ToolUse, ID: id, Name: name, Input: json.RawMessage(input)}
 }
 
 // tool answers with a function of its input.
@@ -198,7 +199,7 @@ func (d *desk) try(ctx context.Context, t testing.TB, node cairn.Node) (string, 
 }
 
 // final is the conversation that the journal keeps.
-func (d *desk) final(t testing.TB) (messages []loop.Message) {
+func (d *desk) final(t testing.TB) (messages []window.Message) {
 	t.Helper()
 	raw, ok := d.disk.Lookup(loop.Conversation)
 	if !ok {

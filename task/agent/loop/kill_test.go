@@ -13,6 +13,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 var errKilled = errors.New("the process is gone")
@@ -110,7 +111,7 @@ func (w *world) turn(win loop.Window, n int) loop.Turn {
 		w.repeated = append(w.repeated, name)
 	}
 	w.asked[name]++
-	out := func(calls ...loop.Block) loop.Turn {
+	out := func(calls ...window.Block) loop.Turn {
 		turn := wants(calls...)
 		turn.Usage = used(1 << n)
 		return turn
@@ -221,7 +222,7 @@ func (w *world) check(t interface {
 	if !fate && string(raw) != undisturbed {
 		t.Errorf("the conversation is\n%s, undisturbed\n%s", raw, undisturbed)
 	}
-	var messages []loop.Message
+	var messages []window.Message
 	if err := json.Unmarshal(raw, &messages); err != nil {
 		t.Errorf("%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // Model makes one call of a provider's model. It is used by many runs at once, so it must be safe for concurrent use.
@@ -27,6 +28,12 @@ type Info struct {
 	Models []string
 	// Identity is the model and all configuration that its answers depend on. It is stable over processes and has no secret.
 	Identity string
+	// Window is how many tokens a call may have, what is generated included; 0 is unknown.
+	Window int
+	// Cache is how the provider caches prefixes.
+	Cache window.Rules
+	// Reduces says that the provider clears or compacts long windows by itself, so that nobody else has to.
+	Reduces bool
 }
 
 // Structurer is a Model whose provider holds answers to a schema. For others the schema is spelled out in the prompt.
@@ -44,7 +51,12 @@ type Window struct {
 	// Tools are what the model may ask for, in an order that never changes within a conversation.
 	Tools []cairn.Tool
 	// Messages begin with one of the user.
-	Messages []Message
+	Messages []window.Message
+	// Allowed, if not nil, are the names of the only tools that may be called in this turn. The others stay where they are, so
+	// that the prefix does; a provider that has no mask for them ignores it, and the loop refuses the call.
+	Allowed []string
+	// Marks are where the provider is to cache, as its Rules want them.
+	Marks []window.Mark
 	// Schema is what the answer must fit, for a model that Structures it; nil is free text.
 	Schema json.RawMessage
 	// MaxTokens bounds what is generated; 0 is the model's own default.
@@ -72,8 +84,8 @@ const (
 
 // Turn is what a model answers. All of its blocks go into the conversation.
 type Turn struct {
-	Blocks []Block `json:"blocks"`
-	Stop   Stop    `json:"stop"`
+	Blocks []window.Block `json:"blocks"`
+	Stop   Stop           `json:"stop"`
 	// Why is what the provider says about a refusal.
 	Why string `json:"why,omitempty"`
 	// Usage has one entry for each call that was made: one, unless a wrapper has made several.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // outcome is what the journal keeps of a call of a tool: what the model is told.
@@ -25,8 +26,8 @@ type outcome struct {
 }
 
 // results runs the tools that a turn asks for, side by side. The results come in the order of the calls.
-func (c *conversation) results(ctx context.Context, n int, calls []Block) ([]Block, error) {
-	results := make([]Block, len(calls))
+func (c *conversation) results(ctx context.Context, n int, calls []window.Block) ([]window.Block, error) {
+	results := make([]window.Block, len(calls))
 	var group errgroup.Group
 	group.SetLimit(orDefault(c.agent.Parallel, DefaultParallel, DefaultParallel))
 	for i, use := range calls {
@@ -38,7 +39,7 @@ func (c *conversation) results(ctx context.Context, n int, calls []Block) ([]Blo
 			if lost := announced.wait(); err == nil {
 				err = lost
 			}
-			results[i] = Block{Kind: ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
+			results[i] = window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
 			return err
 		})
 	}
@@ -46,7 +47,7 @@ func (c *conversation) results(ctx context.Context, n int, calls []Block) ([]Blo
 }
 
 // do makes one call, unless it can't be known whether that would be the second time. Its error is one that ends the attempt.
-func (c *conversation) do(ctx context.Context, name string, n int, use Block, announced *announcement) (outcome, error) {
+func (c *conversation) do(ctx context.Context, name string, n int, use window.Block, announced *announcement) (outcome, error) {
 	out := outcome{ID: use.ID, Tool: use.Name}
 	refuse := func(format string, args ...any) (outcome, error) {
 		out.Text, out.Error = cut(fmt.Sprintf(format, args...), mostProblem), true

@@ -13,9 +13,10 @@ import (
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
-func drawBlock(t *rapid.T) loop.Block {
+func drawBlock(t *rapid.T) window.Block {
 	raw := func(name string) json.RawMessage {
 		out, err := schema.Encode(map[string]any{"z": rapid.String().Draw(t, name), "a": rapid.Int64().Draw(t, name), "n": []any{nil, 1.5}})
 		if err != nil {
@@ -26,26 +27,26 @@ func drawBlock(t *rapid.T) loop.Block {
 	text := rapid.String()
 	switch rapid.IntRange(0, 4).Draw(t, "kind") {
 	case 0:
-		return loop.Block{Kind: loop.Text, Text: text.Draw(t, "text")}
+		return window.Block{Kind: window.Text, Text: text.Draw(t, "text")}
 	case 1:
-		return loop.Block{Kind: loop.Thinking, Text: text.Draw(t, "text"), Provider: "p", Raw: raw("raw")}
+		return window.Block{Kind: window.Thinking, Text: text.Draw(t, "text"), Provider: "p", Raw: raw("raw")}
 	case 2:
-		return loop.Block{Kind: loop.ToolUse, ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Input: raw("input")}
+		return window.Block{Kind: window.ToolUse, ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Input: raw("input")}
 	case 3:
-		return loop.Block{Kind: loop.ToolResult, ID: text.Draw(t, "id"), Name: "n", Text: text.Draw(t, "text"), Error: rapid.Bool().Draw(t, "error")}
+		return window.Block{Kind: window.ToolResult, ID: text.Draw(t, "id"), Name: "n", Text: text.Draw(t, "text"), Error: rapid.Bool().Draw(t, "error")}
 	}
-	return loop.Block{Kind: loop.Opaque, Provider: "p", Raw: raw("raw")}
+	return window.Block{Kind: window.Opaque, Provider: "p", Raw: raw("raw")}
 }
 
 // TestBlocksGoRound: whole content blocks come out of JSON as they went in, byte for byte the second time too.
 func TestBlocksGoRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := loop.Message{Role: loop.Assistant, Blocks: rapid.SliceOfN(rapid.Custom(drawBlock), 1, 4).Draw(t, "blocks")}
+		in := window.Message{Role: window.Assistant, Blocks: rapid.SliceOfN(rapid.Custom(drawBlock), 1, 4).Draw(t, "blocks")}
 		one, err := schema.Encode(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back loop.Message
+		var back window.Message
 		if err := json.Unmarshal(one, &back); err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +64,10 @@ func TestWindowsOnlyGrow(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(rt, "turns") {
 			turn := loop.Turn{Stop: loop.StopEnd, Usage: used(1)}
 			for _, b := range rapid.SliceOfN(rapid.Custom(drawBlock), 0, 3).Draw(rt, "blocks") {
-				if b.Kind == loop.ToolResult {
+				if b.Kind == window.ToolResult {
 					continue
 				}
-				if b.Kind == loop.ToolUse {
+				if b.Kind == window.ToolUse {
 					b.Name = rapid.SampledFrom([]string{"a", "b", "none"}).Draw(rt, "tool")
 				}
 				turn.Blocks = append(turn.Blocks, b)

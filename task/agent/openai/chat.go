@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // chatRequest is the Chat Completions request of a window.
@@ -46,23 +47,23 @@ func (m *Model) chatRequest(w loop.Window) openai.ChatCompletionNewParams {
 }
 
 // chatMessages are those that a message becomes: one of the assistant, or one for each block of the user.
-func chatMessages(message loop.Message) (out []openai.ChatCompletionMessageParamUnion) {
+func chatMessages(message window.Message) (out []openai.ChatCompletionMessageParamUnion) {
 	var answer openai.ChatCompletionAssistantMessageParam
 	text := ""
 	for _, b := range message.Blocks {
 		switch {
-		case b.Kind == loop.ToolResult:
+		case b.Kind == window.ToolResult:
 			out = append(out, openai.ToolMessage(result(b), b.ID))
-		case b.Kind == loop.ToolUse:
+		case b.Kind == window.ToolUse:
 			answer.ToolCalls = append(answer.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 				ID: b.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: b.Name, Arguments: arguments(b)}}})
-		case b.Kind == loop.Text && message.Role == loop.Assistant:
+		case b.Kind == window.Text && message.Role == window.Assistant:
 			text += b.Text
-		case b.Kind == loop.Text && b.Text != "":
+		case b.Kind == window.Text && b.Text != "":
 			out = append(out, openai.UserMessage(b.Text))
 		}
 	}
-	if message.Role != loop.Assistant || text == "" && len(answer.ToolCalls) == 0 {
+	if message.Role != window.Assistant || text == "" && len(answer.ToolCalls) == 0 {
 		return out
 	}
 	if text != "" {
@@ -122,7 +123,7 @@ func (r *chatReader) read(chunk openai.ChatCompletionChunk) {
 func (r *chatReader) turn() (loop.Turn, error) {
 	t := loop.Turn{Stop: loop.StopEnd, Usage: r.used}
 	if r.text != "" {
-		t.Blocks = append(t.Blocks, loop.Block{Kind: loop.Text, Text: r.text})
+		t.Blocks = append(t.Blocks, window.Block{Kind: window.Text, Text: r.text})
 	}
 	for _, c := range r.calls {
 		t.Blocks = append(t.Blocks, spelled(toolUse(c.id, c.name, c.arguments), r.provider, c.arguments))

@@ -16,6 +16,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // Config says which model is asked, and how. Only Model is required.
@@ -177,8 +178,8 @@ func parameters(t cairn.Tool) json.RawMessage {
 }
 
 // toolUse is a call as the model has written it.
-func toolUse(id, name, arguments string) loop.Block {
-	b := loop.Block{Kind: loop.ToolUse, ID: id, Name: name}
+func toolUse(id, name, arguments string) window.Block {
+	b := window.Block{Kind: window.ToolUse, ID: id, Name: name}
 	switch {
 	case arguments == "":
 		b.Input = json.RawMessage(`{}`)
@@ -192,7 +193,7 @@ func toolUse(id, name, arguments string) loop.Block {
 
 // spelled keeps the arguments of a call as the model has written them, where JSON would not: a server with a prefix cache
 // compares bytes.
-func spelled(b loop.Block, provider, arguments string) loop.Block {
+func spelled(b window.Block, provider, arguments string) window.Block {
 	var plain bytes.Buffer
 	if b.Input == nil || json.Compact(&plain, b.Input) != nil || plain.String() == arguments {
 		return b
@@ -204,7 +205,7 @@ func spelled(b loop.Block, provider, arguments string) loop.Block {
 }
 
 // arguments are those of a call as they are sent back.
-func arguments(b loop.Block) string {
+func arguments(b window.Block) string {
 	var text string
 	switch {
 	case b.Input == nil:
@@ -216,7 +217,7 @@ func arguments(b loop.Block) string {
 }
 
 // result is that of a tool. There is no mark for an error, so the text says so.
-func result(b loop.Block) string {
+func result(b window.Block) string {
 	if b.Error {
 		return "Error: " + b.Text
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/openai"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 var (
@@ -252,9 +253,9 @@ func TestReasoningComesBack(t *testing.T) {
 		t.Errorf("%s", s.request(1))
 	}
 	o := serve(t, true, message(true, "", says("ok")...))
-	blocks := []loop.Block{{Kind: loop.Thinking, Text: "private", Provider: "anthropic", Raw: json.RawMessage(`{"private":1}`)}, {Kind: loop.Text, Text: "public"}}
+	blocks := []window.Block{{Kind: window.Thinking, Text: "private", Provider: "anthropic", Raw: json.RawMessage(`{"private":1}`)}, {Kind: window.Text, Text: "public"}}
 	for _, m := range []loop.Model{o.model(), serve(t, false, message(false, "", says("ok")...)).model()} {
-		_, err := m.Call(t.Context(), loop.Window{Messages: []loop.Message{{Role: loop.User, Blocks: blocks[1:]}, {Role: loop.Assistant, Blocks: blocks}}})
+		_, err := m.Call(t.Context(), loop.Window{Messages: []window.Message{{Role: window.User, Blocks: blocks[1:]}, {Role: window.Assistant, Blocks: blocks}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +305,7 @@ func TestKeys(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", secret)
 	t.Setenv("OPENAI_ORG_ID", "org-secret")
 	s := serve(t, true, message(true, "", says("ok")...))
-	if _, err := s.model(func(c *openai.Config) { c.Key = "" }).Call(t.Context(), loop.Window{Messages: []loop.Message{{Role: loop.User, Blocks: []loop.Block{{Kind: loop.Text, Text: "x"}}}}}); err != nil {
+	if _, err := s.model(func(c *openai.Config) { c.Key = "" }).Call(t.Context(), loop.Window{Messages: []window.Message{{Role: window.User, Blocks: []window.Block{{Kind: window.Text, Text: "x"}}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.keys[0] != "Bearer none" {

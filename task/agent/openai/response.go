@@ -14,6 +14,7 @@ import (
 
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // request is the Responses request of a window.
@@ -62,17 +63,17 @@ func (m *Model) request(w loop.Window) responses.ResponseNewParams {
 }
 
 // item is a block as it is sent: one of the provider's own as it came. It is false for what only another can understand.
-func (m *Model) item(role loop.Role, b loop.Block) (item responses.ResponseInputItemUnionParam, ok bool) {
+func (m *Model) item(role window.Role, b window.Block) (item responses.ResponseInputItemUnionParam, ok bool) {
 	switch {
 	case bytes.HasPrefix(b.Raw, []byte("{")) && b.Provider == m.cfg.Provider:
 		// Any struct of the union will do.
 		raw := param.Override[responses.ResponseReasoningItemParam](b.Raw)
 		return responses.ResponseInputItemUnionParam{OfReasoning: &raw}, true
-	case b.Kind == loop.Text:
+	case b.Kind == window.Text:
 		return responses.ResponseInputItemParamOfMessage(b.Text, responses.EasyInputMessageRole(role)), b.Text != ""
-	case b.Kind == loop.ToolUse:
+	case b.Kind == window.ToolUse:
 		return responses.ResponseInputItemParamOfFunctionCall(arguments(b), b.ID, b.Name), true
-	case b.Kind == loop.ToolResult:
+	case b.Kind == window.ToolResult:
 		item = responses.ResponseInputItemParamOfFunctionCallOutput(result(b))
 		item.OfFunctionCallOutput.CallID = param.NewOpt(b.ID)
 		return item, true
@@ -155,10 +156,10 @@ func (r *responseReader) turn() (loop.Turn, error) {
 }
 
 // block is an item of the output. A refusal comes as text.
-func (r *responseReader) block(item responses.ResponseOutputItemUnion) (b loop.Block, refusal string) {
+func (r *responseReader) block(item responses.ResponseOutputItemUnion) (b window.Block, refusal string) {
 	switch item.Type {
 	case "message":
-		b.Kind = loop.Text
+		b.Kind = window.Text
 		for _, c := range item.Content {
 			b.Text += c.Text
 			refusal += c.Refusal
@@ -166,14 +167,14 @@ func (r *responseReader) block(item responses.ResponseOutputItemUnion) (b loop.B
 	case "function_call":
 		b = toolUse(item.CallID, item.Name, item.Arguments.OfString)
 	case "reasoning":
-		b.Kind = loop.Thinking
+		b.Kind = window.Thinking
 		var parts []string
 		for _, s := range item.Summary {
 			parts = append(parts, s.Text)
 		}
 		b.Text = strings.Join(parts, "\n")
 	default:
-		b.Kind = loop.Opaque
+		b.Kind = window.Opaque
 	}
 	b.Provider, b.Raw = r.provider, json.RawMessage(item.RawJSON())
 	return b, refusal

@@ -1,4 +1,4 @@
-package loop
+package window
 
 import (
 	"encoding/json"
@@ -56,8 +56,8 @@ type Message struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// said is all text of the blocks.
-func said(blocks []Block) string {
+// Said is all text of the blocks.
+func Said(blocks []Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
 		if block.Kind == Text {
@@ -67,8 +67,8 @@ func said(blocks []Block) string {
 	return b.String()
 }
 
-// uses are the calls of tools among the blocks, in order.
-func uses(blocks []Block) (calls []Block) {
+// Uses are the calls of tools among the blocks, in order.
+func Uses(blocks []Block) (calls []Block) {
 	for _, block := range blocks {
 		if block.Kind == ToolUse {
 			calls = append(calls, block)
