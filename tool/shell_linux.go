@@ -1,18 +1,14 @@
 package tool
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // confine puts the command into namespaces of its own: the network's, which has no interface that is up, and the users', which
 // lets anyone make the former. Inside, the user is who it was before.
 func confine(attr *syscall.SysProcAttr, network bool) error {
-	attr.Pdeathsig = syscall.SIGKILL
 	if network {
 		return nil
 	}
@@ -37,14 +33,4 @@ func home(root *os.Root) string {
 		return root.Name()
 	}
 	return path
-}
-
-// waitable returns when the process has ended, and leaves it to be waited for.
-func waitable(pid int) bool {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return err == nil
-		}
-	}
 }

@@ -10,9 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -32,7 +30,7 @@ func (s *shell) execute(ctx context.Context, command string, dir *os.File, out i
 	cmd.Stdout, cmd.Stderr = write, write
 	cmd.Dir = folder(dir, s.root)
 	cmd.Env = process.Environment(home(s.root), s.Inherit, s.Env)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if err := confine(cmd.SysProcAttr, s.Network); err != nil {
 		return ending{}, errors.Join(err, read.Close(), write.Close())
 	}
@@ -53,52 +51,17 @@ func (s *shell) execute(ctx context.Context, command string, dir *os.File, out i
 
 // wait starts the command, ends it in time, and kills what it leaves behind. It closes the write end in this process.
 func (s *shell) wait(ctx context.Context, cmd *exec.Cmd, write *os.File) (ending, error) {
-	type result struct {
-		ending
-		err error
-	}
-	all := &group{}
-	started, done := make(chan error, 1), make(chan result, 1)
-	go func() {
-		// The kernel ties the command's life to the thread that started it, so this one has to stay.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if closed := write.Close(); err == nil && closed != nil {
-			err = closed
-		}
-		started <- err
-		if err != nil {
-			return
-		}
-		err = all.end(cmd)
-		done <- result{ending{status: status(cmd.ProcessState)}, err}
-	}()
-	if err := <-started; err != nil {
+	all, err := process.Start(cmd)
+	_ = write.Close() // the command has its own
+	if err != nil {
 		return ending{}, s.refusal(err)
 	}
-	killed := false
-	var kill <-chan time.Time
-	stop := ctx.Done()
-	for {
-		select {
-		case r := <-done:
-			var exit *exec.ExitError
-			if r.err != nil && !errors.As(r.err, &exit) {
-				return ending{}, &cairn.Error{Code: NoShell, Message: "how the command has ended is not known", Err: r.err, Next: "look at what it has done before running it again"}
-			}
-			r.killed = killed
-			return r.ending, nil
-		case <-stop:
-			stop, killed = nil, true
-			all.kill(cmd.Process.Pid, syscall.SIGTERM)
-			timer := time.NewTimer(s.Grace)
-			defer timer.Stop()
-			kill = timer.C
-		case <-kill:
-			all.kill(cmd.Process.Pid, syscall.SIGKILL)
-		}
+	killed, err := all.Wait(ctx, s.Grace)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return ending{}, &cairn.Error{Code: NoShell, Message: "how the command has ended is not known", Err: err, Next: "look at what it has done before running it again"}
 	}
+	return ending{status: status(cmd.ProcessState), killed: killed}, nil
 }
 
 // refusal tells a system that can't take the network away from a shell that is not there.
@@ -120,39 +83,6 @@ func notStarted(err error) error {
 func noIsolation(err error) error {
 	return &cairn.Error{Code: NoIsolation, Message: "the command was not run: the network is to be off, and this system can't take it away from a command", Err: err,
 		Next: "allow the network explicitly with ShellPolicy.Network, or run where user namespaces are allowed"}
-}
-
-// A group is a command and the processes it has started. Its number is that of its leader, and nobody else's until that is reaped.
-type group struct {
-	mu sync.Mutex
-	// reaped says that the number may be someone else's.
-	reaped bool
-}
-
-// kill sends a signal to whoever is left; nobody is no mistake.
-func (g *group) kill(leader int, signal syscall.Signal) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.reaped {
-		_ = syscall.Kill(-leader, signal)
-	}
-}
-
-// end waits for the leader and kills the rest.
-func (g *group) end(cmd *exec.Cmd) error {
-	if !waitable(cmd.Process.Pid) {
-		err := cmd.Wait()
-		g.kill(cmd.Process.Pid, syscall.SIGKILL)
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.reaped = true
-		return err
-	}
-	g.kill(cmd.Process.Pid, syscall.SIGKILL)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reaped = true
-	return cmd.Wait()
 }
 
 func status(state *os.ProcessState) string {

@@ -32,6 +32,3 @@ func home(root *os.Root) string {
 	}
 	return path
 }
-
-// waitable can't wait without reaping here: a group is killed by its number just after that.
-func waitable(int) bool { return false }

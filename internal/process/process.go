@@ -5,7 +5,7 @@
 //	// stored somewhere; later, in another process:
 //	if process.Dead(self) { … }
 //
-// Environment is what a child process sees of this one.
+// Environment is what a child process sees of this one. A Group is a child with all that it starts, which ends as a whole.
 //
 // Dead never guesses: a process of another host, or one whose start can't be seen, counts as alive.
 package process

@@ -86,8 +86,8 @@ func (s Server) transport() (t sdk.Transport, end func(), said *tail) {
 	cmd.Stderr = said
 	// Its children may hold its streams open.
 	cmd.WaitDelay = time.Second
-	grouped(cmd)
-	return &sdk.CommandTransport{Command: cmd, TerminateDuration: 2 * time.Second}, func() { killGroup(cmd) }, said
+	process.Grouped(cmd)
+	return &sdk.CommandTransport{Command: cmd, TerminateDuration: 2 * time.Second}, func() { process.KillGroup(cmd) }, said
 }
 
 // host is where the headers go, and nowhere else.
