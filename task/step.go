@@ -47,6 +47,15 @@ type record struct {
 	Steps []string `json:"steps,omitempty"`
 }
 
+// Recorded is the value of a finished Step, from its entry in a journal: for those who look at a run from outside.
+func Recorded[T any](entry json.RawMessage) (value T, err error) {
+	var rec record
+	if err = json.Unmarshal(entry, &rec); err == nil {
+		err = json.Unmarshal(rec.Value, &value)
+	}
+	return value, err
+}
+
 // step is Step without its type: the value goes into what out points to.
 func step(ctx context.Context, journal cairn.Journal, name string, out any, fn func(ctx context.Context) (any, error)) error {
 	p, ok := placeFrom(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/toolcall"
 )
 
 // Agent is a task.Agent that asks a model and does what it wants with tools until there is an answer. It is safe for
@@ -133,7 +134,7 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	if call, ok := cairn.CallFrom(ctx); ok {
 		c.call = *call
 	}
-	scope, _ := ctx.Value(scopeKey{}).(string)
+	scope := toolcall.Scope(ctx)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", scope, a.ID, req.Prompt))
 	c.id = "loop." + hex.EncodeToString(sum[:6])
 	if scope == "" {

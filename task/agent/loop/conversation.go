@@ -3,26 +3,22 @@ package loop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
 // JSON list of Message.
 const Conversation = "conversation"
-
-// scopeKey holds the name of the tool call that a conversation is part of.
-type scopeKey struct{}
 
 // conversation is one that is being held. What has been said is rebuilt from the journal, or said for the first time, by
 // the same steps in the same order.
@@ -39,7 +35,7 @@ type conversation struct {
 	// failed ones. final names the record of the finished one.
 	id, name, final string
 	// earlier are the failed ones.
-	earlier  []failed
+	earlier  []answer.Failed
 	messages []window.Message
 	// booked is the last attempt of which it is known that its usage was committed.
 	booked int
@@ -52,13 +48,6 @@ type conversation struct {
 	failure *cairn.Failure
 	// leave lets others hold a conversation of this name.
 	leave func()
-}
-
-// failed is the record of a conversation that came to no good end.
-type failed struct {
-	Attempt int        `json:"attempt"`
-	Code    cairn.Code `json:"code"`
-	Message string     `json:"message,omitempty"`
 }
 
 // held are the conversations going on, by the journal and their id.
@@ -90,7 +79,7 @@ func (c *conversation) find() error {
 	c.booked = booked
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := lookup[failed](c.call.Journal, c.name+".failed")
+		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
 		if err != nil {
 			return err
 		}
@@ -140,7 +129,7 @@ func (c *conversation) close(ctx context.Context, finished bool) error {
 		c.failure = limit // being stopped for any other reason is nothing the conversation has done
 	}
 	if c.failure != nil {
-		f := failed{c.call.Attempt, c.failure.Code, cut(c.failure.Message, mostEarlier)}
+		f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
 		return c.record(ctx, c.name+".failed", f)
 	}
 	if !c.spent {
@@ -198,7 +187,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 			return task.Response{}, c.fail(cairn.InvalidOutput, false, "the model's answer is refused: %v", wrong)
 		}
 		repairs--
-		c.say(window.User, []window.Block{{Kind: window.Text, Text: repair(wrong, c.req.Schema != nil)}})
+		c.say(window.User, []window.Block{{Kind: window.Text, Text: answer.Refused(wrong, c.req.Schema != nil)}})
 	}
 	return task.Response{}, c.fail(TurnsExhausted, false, "%d model calls brought no answer; raise MaxTurns", most)
 }
@@ -207,7 +196,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 func (c *conversation) stopped(turn Turn) error {
 	switch turn.Stop {
 	case StopRefusal:
-		why := cut(cmp.Or(turn.Why, window.Said(turn.Blocks), "it gave no reason"), mostEarlier)
+		why := cut(cmp.Or(turn.Why, window.Said(turn.Blocks), "it gave no reason"), answer.MostEarlier)
 		return c.fail(ModelRefused, true, "the model refuses to answer: %s", why)
 	case StopMaxTokens:
 		return c.fail(MaxTokens, false, "the answer was cut after %d tokens; raise the agent's MaxTokens", generated(turn.Usage))
@@ -229,10 +218,10 @@ func generated(usage []cairn.Usage) int64 {
 func (c *conversation) first() window.Message {
 	blocks := []window.Block{{Kind: window.Text, Text: c.req.Message()}}
 	if c.req.Schema != nil && !c.native {
-		blocks = append(blocks, window.Block{Kind: window.Text, Text: wanted(c.req.Schema)})
+		blocks = append(blocks, window.Block{Kind: window.Text, Text: answer.Wanted(c.req.Schema)})
 	}
 	if len(c.earlier) > 0 {
-		blocks = append(blocks, window.Block{Kind: window.Text, Text: lessons(c.earlier)})
+		blocks = append(blocks, window.Block{Kind: window.Text, Text: answer.Earlier(c.earlier)})
 	}
 	return window.Message{Role: window.User, Blocks: blocks}
 }
@@ -249,10 +238,6 @@ func (c *conversation) before() (messages []window.Message) {
 		}
 	}
 	return messages
-}
-
-func wanted(schema json.RawMessage) string {
-	return "Your last message must be JSON that fits this schema, and nothing else.\n<output_schema>\n" + string(schema) + "\n</output_schema>"
 }
 
 // turnRecord is what the journal keeps of a model call.
@@ -299,14 +284,10 @@ func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
 	}
 }
 
-// intent says in the journal that a call is about to be made.
+// intent says in the journal that a call of the model is about to be made.
 type intent struct {
 	Key     string `json:"key"`
 	Attempt int    `json:"attempt,omitempty"`
-	// Tool is empty for a call of the model.
-	Tool       string `json:"tool,omitempty"`
-	SideEffect bool   `json:"sideEffect,omitempty"`
-	Idempotent bool   `json:"idempotent,omitempty"`
 }
 
 // announcement is an intent on its way to the journal. The zero value is none.
@@ -381,16 +362,4 @@ func (c *conversation) tell(ev Event, n int) {
 		ev.Path, ev.Turn = c.call.Path, n
 		c.agent.Observe(ev)
 	}
-}
-
-// repair is what a model is told whose answer does not fit.
-func repair(wrong error, json bool) string {
-	var b strings.Builder
-	b.WriteString("Your answer is refused: " + cut(wrong.Error(), mostRepair) + "\n")
-	if json {
-		b.WriteString("Send the whole answer again, corrected, as JSON that fits the schema, and nothing else.")
-	} else {
-		b.WriteString("Send the answer as text.")
-	}
-	return b.String()
 }
