@@ -102,6 +102,8 @@ type TaskSpec struct {
 	Memory *MemorySpec
 	// Models are those that the task's calls are made with, as far as its agent tells: a cost budget wants prices for them.
 	Models []string
+	// NoTools says why who does the work can't be given tools; "" is that it can, or does not tell.
+	NoTools string
 	// Check says why a stored output is none of today's type. Nil takes everything.
 	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.

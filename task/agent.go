@@ -26,6 +26,27 @@ type Agent interface {
 // no part of it.
 type Identifier interface{ Identity() string }
 
+// Checker is an Agent that can say before anything starts that it can't work: its program is missing, it takes no tools. It
+// is asked whenever a tree is rendered, so it answers from what it has found out when it was made. What it says is a mistake
+// of the tree: a run is not started with it, and one that goes on is blocked until it is mended.
+type Checker interface {
+	// Check says why the agent can't work, with tools from outside (Request.Tools) or without.
+	Check(tools bool) error
+}
+
+// check asks an agent.
+func check(agent Agent, spec *cairn.TaskSpec, wrong *mistakes) {
+	c, ok := agent.(Checker)
+	if !ok || isNil(agent) {
+		return
+	}
+	if err := c.Check(false); err != nil {
+		wrong.add("Agent: %w", err)
+	} else if err := c.Check(true); err != nil {
+		spec.NoTools = err.Error()
+	}
+}
+
 // identity is what does a task's work: the agent, if there is one, and the task's version.
 func identity(agent Agent, version string) (id string, anonymous bool) {
 	switch who, ok := agent.(Identifier); {

@@ -78,6 +78,7 @@ func (t Task[T]) Lower() cairn.Spec {
 	}
 	spec.Identity, spec.Anonymous = identity(t.Agent, t.Version)
 	spec.Models = models(t.Agent)
+	check(t.Agent, spec, &wrong)
 	spec.Policy.Config = lowerWith(t.With, spec, &wrong)
 	checkPolicy(&spec.Policy, &wrong)
 	if spec.Run == nil {

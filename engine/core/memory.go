@@ -36,6 +36,9 @@ func (b *builder) remember(n *node, id string) {
 		}
 	}
 	if memory != nil && memory.Active() {
+		if memory.Tools == "on" && n.task.NoTools != "" {
+			b.mistake(cairn.InvalidTree, cairn.Join(b.scope, id), "the memory gives the task tools: "+n.task.NoTools)
+		}
 		n.task.Policy.Memory, n.task.Policy.NoCache = memory, true
 	}
 }

@@ -78,3 +78,22 @@ func TestMemoryWithoutABank(t *testing.T) {
 	s = run(t, mount(remembers{cairn.MemorySpec{Banks: []string{"b"}}, cairn.Nodes{withMemory{T("a"), cairn.MemorySpec{Tools: "on"}}}}, T("out")))
 	s.blocked(cairn.InvalidTree, "names no bank")
 }
+
+// toolless is a task whose agent can't be given tools.
+type toolless struct{ node }
+
+func (n toolless) Lower() cairn.Spec {
+	spec := n.node.Lower()
+	spec.Task.NoTools = "it takes none"
+	return spec
+}
+
+// TestMemoryGivesNoToolsToWhoTakesNone: which memory a task has is known when the nodes around it are.
+func TestMemoryGivesNoToolsToWhoTakesNone(t *testing.T) {
+	under := func(tools string) *sim {
+		return run(t, mount(cairn.Scope{ID: "s", Body: mount(remembers{cairn.MemorySpec{Banks: []string{"b"}, Tools: tools}, cairn.Nodes{
+			T("a"), remembers{cairn.MemorySpec{MaxTokens: 7}, cairn.Nodes{toolless{T("b")}}}}})}, T("out")))
+	}
+	under("on").blocked(cairn.InvalidTree, "s/b: the memory gives the task tools: it takes none")
+	under("off").done("s/a", 1)
+}
