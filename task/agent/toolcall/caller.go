@@ -24,6 +24,9 @@ type Caller struct {
 	Tools []cairn.Tool
 	// Timeout is the longest a call may take of a tool that has no Timeout of its own; 0 is no limit.
 	Timeout time.Duration
+	// Durable makes the intent of every call durable before it begins, not only of those that may not be repeated: for who
+	// finds calls again by their intents.
+	Durable bool
 	// Observe is told when a call begins and when it has ended, with its error. A call whose outcome comes from the journal
 	// has neither. Nil is nobody; it must be quick and safe for concurrent use.
 	Observe func(use window.Block, ended bool, err error)
@@ -70,7 +73,7 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 	if have, ok := cairn.CallFrom(ctx); ok {
 		call = *have
 	}
-	before, begun, err := lookup(call.Journal, name)
+	before, begun, err := Lookup(call.Journal, name)
 	if err != nil {
 		return out, err
 	}
@@ -81,7 +84,7 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 		return refuse("It is unknown whether this call of %s has happened: the process was stopped in the middle of it. "+
 			"It was not made again. Find out, if you can, before you call the tool once more.", use.Name)
 	}
-	if tool.SideEffect && !tool.Idempotent { // it has to be known before
+	if c.Durable || tool.SideEffect && !tool.Idempotent { // it has to be known before
 		err = record(ctx, call.Journal, name, what)
 	} else {
 		announced.begin(ctx, call.Journal, name, what)

@@ -68,8 +68,8 @@ func intend(call *cairn.Call, name string, tool cairn.Tool, in json.RawMessage) 
 	return i
 }
 
-// lookup finds the intent of an earlier attempt.
-func lookup(journal cairn.Journal, name string) (i Intent, found bool, err error) {
+// Lookup finds the intent of a call, which an earlier attempt or this one has recorded. A nil journal has none.
+func Lookup(journal cairn.Journal, name string) (i Intent, found bool, err error) {
 	if journal == nil {
 		return i, false, nil
 	}

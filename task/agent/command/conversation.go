@@ -1,0 +1,312 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/loop"
+)
+
+// conversation is one that is being held: a session of the program, and its turns, each a process of its own.
+type conversation struct {
+	agent *Agent
+	req   task.Request
+	// call is the attempt's, the zero value outside of a task.
+	call  cairn.Call
+	tools []cairn.Tool
+	// native is the schema as the program gets it, nil where the prompt spells it out.
+	native json.RawMessage
+	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
+	// failed ones.
+	id, name string
+	// earlier are the failed ones.
+	earlier []answer.Failed
+	// session is the program's, "" while there is none; totals is what it had used when its last turn ended.
+	session string
+	totals  Totals
+	// booked is the last attempt of which it is known that its usage was committed. spent says that this one has told a
+	// usage, and usage is what nobody could be told, outside of a task.
+	booked int
+	spent  bool
+	usage  []cairn.Usage
+	// failure is why the conversation itself has failed: the next attempt begins another.
+	failure *cairn.Failure
+	// dir is where files for the program are, and served who calls tools, nil if there are none.
+	dir    string
+	served *served
+	// leave lets others hold a conversation of this name.
+	leave func()
+}
+
+// sessionRecord is what the journal has of a session, from the moment on when the program tells of it.
+type sessionRecord struct {
+	Session string `json:"session"`
+	Attempt int    `json:"attempt,omitempty"`
+}
+
+// turnRecord is what the journal keeps of a turn that has ended.
+type turnRecord struct {
+	Attempt int             `json:"attempt,omitempty"`
+	Text    string          `json:"text,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Usage   []cairn.Usage   `json:"usage,omitempty"`
+	Totals  Totals          `json:"totals,omitempty"`
+}
+
+// lookup reads a record of the journal.
+func lookup[T any](journal cairn.Journal, name string) (out T, found bool, err error) {
+	if journal == nil {
+		return out, false, nil
+	}
+	raw, found := journal.Lookup(name)
+	if !found {
+		return out, false, nil
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, false, task.Permanent(fmt.Errorf("command: the journal's %s can't be read: %w", name, err))
+	}
+	return out, true, nil
+}
+
+func (c *conversation) record(ctx context.Context, name string, value any) error {
+	if c.call.Journal == nil {
+		return nil
+	}
+	raw, err := schema.Encode(value)
+	if err == nil {
+		err = c.call.Journal.Record(context.WithoutCancel(ctx), name, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("command: record %s: %w", name, err)
+	}
+	return nil
+}
+
+// find reads which conversation is the current one, and its session.
+func (c *conversation) find() error {
+	booked, _, err := lookup[int](c.call.Journal, c.id+".booked")
+	if err != nil {
+		return err
+	}
+	c.booked = booked
+	for n := 1; ; n++ {
+		c.name = fmt.Sprintf("%s.%d", c.id, n)
+		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
+		if err != nil {
+			return err
+		}
+		if !found {
+			break
+		}
+		c.earlier = append(c.earlier, f)
+		c.booked = max(c.booked, f.Attempt) // whoever fails orderly is booked by the engine
+	}
+	s, _, err := lookup[sessionRecord](c.call.Journal, c.name+".session")
+	c.session = s.Session
+	return err
+}
+
+// run holds the conversation and says in the journal how the attempt has ended. Nothing is said by one that was killed: so
+// the next one knows that its usage is in no frame.
+func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
+	returned := false
+	defer func() {
+		if wrong := c.close(ctx, returned && err == nil); wrong != nil {
+			resp, err = task.Response{Usage: resp.Usage}, errors.Join(err, wrong)
+		}
+	}()
+	resp, err = c.equipped(ctx)
+	resp.Usage = c.usage
+	returned = true
+	return resp, err
+}
+
+// close writes last words. It does so also when the attempt was told to stop.
+func (c *conversation) close(ctx context.Context, finished bool) error {
+	var limit *cairn.Failure
+	if c.failure == nil && !finished && errors.As(context.Cause(ctx), &limit) && (limit.Code == cairn.TaskTimeout || limit.Code == cairn.HeartbeatTimeout) {
+		c.failure = limit // being stopped for any other reason is nothing the conversation has done
+	}
+	if c.failure != nil {
+		f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
+		return c.record(ctx, c.name+".failed", f)
+	}
+	if !c.spent {
+		return nil
+	}
+	return c.record(ctx, c.id+".booked", c.call.Attempt)
+}
+
+// equipped holds the conversation with a folder for files and a server of tools.
+func (c *conversation) equipped(ctx context.Context) (resp task.Response, err error) {
+	if c.dir, err = os.MkdirTemp("", "cairn-command-"); err != nil { // its owner's only
+		return resp, fmt.Errorf("command: a folder for the program's files: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	if len(c.tools) == 0 {
+		return c.hold(ctx)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if c.served, err = c.serve(ctx, stop); err != nil {
+		return resp, err
+	}
+	resp, err = c.hold(ctx)
+	if lost := c.served.close(); lost != nil { // it is why the program was stopped, if it was
+		return task.Response{}, lost
+	}
+	return resp, err
+}
+
+// hold goes through the turns until there is an answer.
+func (c *conversation) hold(ctx context.Context) (task.Response, error) {
+	first, err := task.Step(ctx, c.name+".start", func(context.Context) (string, error) { return c.first(), nil })
+	if err != nil {
+		return task.Response{}, err
+	}
+	refused := ""
+	for n := 1; ; n++ {
+		turn, err := c.turn(ctx, n, first, refused)
+		if err != nil {
+			return task.Response{}, err
+		}
+		output, wrong := c.answer(turn)
+		if wrong == nil {
+			return task.Response{Text: turn.Text, Output: output}, nil
+		}
+		if n > c.agent.cfg.Repairs {
+			return task.Response{}, c.fail(&cairn.Failure{Code: cairn.InvalidOutput, Message: fmt.Sprintf("the answer of %s is refused: %v", c.agent.template.Name, wrong)})
+		}
+		refused = answer.Refused(wrong, c.req.Schema != nil)
+		if c.session == "" {
+			refused = "Your last answer was:\n" + turn.Text + "\n\n" + refused
+		}
+	}
+}
+
+// answer reads what a turn has brought. The error is for the model to read.
+func (c *conversation) answer(turn turnRecord) (json.RawMessage, error) {
+	if turn.Output != nil && c.req.Schema != nil {
+		if c.req.Check == nil {
+			return turn.Output, nil
+		}
+		return turn.Output, c.req.Check(turn.Output)
+	}
+	return answer.Read(turn.Text, c.req.Schema, c.req.Check)
+}
+
+// fail ends the conversation for good.
+func (c *conversation) fail(f *cairn.Failure) error {
+	c.failure = f
+	return f
+}
+
+// first is the first message: what was said before, memory and prompt, what the answer has to look like, and at the end,
+// where it is seen best, what went wrong before.
+func (c *conversation) first() string {
+	var parts []string
+	if said := c.before(); said != "" {
+		parts = append(parts, said)
+	}
+	parts = append(parts, c.req.Message())
+	if c.req.Schema != nil && c.native == nil {
+		parts = append(parts, answer.Wanted(c.req.Schema))
+	}
+	if len(c.earlier) > 0 {
+		parts = append(parts, answer.Earlier(c.earlier))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// before is what was said in the thread that the task goes on with: a program has no other place for it.
+func (c *conversation) before() string {
+	var b strings.Builder
+	for _, m := range c.req.History {
+		if m.Content != "" {
+			fmt.Fprintf(&b, "<%s>\n%s\n</%[1]s>\n", cmp.Or(m.Role, "user"), strings.ReplaceAll(m.Content, "</", "<\\/"))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "What was said before:\n<conversation>\n" + b.String() + "</conversation>"
+}
+
+// goOn is what a session is told that was interrupted.
+const goOn = "You were interrupted. Go on with your task where you were. What you had under way may have happened or not; look before you do it again. " +
+	"Your last message must be the answer that was asked for, in the form that was asked for."
+
+// turn is the n-th of the conversation: from the journal, or else from the program.
+func (c *conversation) turn(ctx context.Context, n int, first, refused string) (turnRecord, error) {
+	fresh := false
+	rec, err := task.Step(ctx, fmt.Sprintf("%s.turn.%d", c.name, n), func(ctx context.Context) (turnRecord, error) {
+		fresh = true
+		return c.ask(ctx, n, first, refused)
+	})
+	if err != nil {
+		return turnRecord{}, err
+	}
+	if rec.Totals != nil {
+		c.totals = rec.Totals
+	}
+	if !fresh && rec.Attempt > c.booked {
+		c.spend(ctx, rec.Usage) // by an attempt that died before it could be committed
+	}
+	return rec, nil
+}
+
+func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
+	for _, u := range usage {
+		c.spent = true
+		if c.call.Meter == nil {
+			c.usage = append(c.usage, u)
+			continue
+		}
+		task.Spend(ctx, u)
+	}
+}
+
+// ask runs the program for one turn: in its session, if there is one. A session that the program does not find any more, for
+// it was killed before it could write it down, is begun anew.
+func (c *conversation) ask(ctx context.Context, n int, first, refused string) (turnRecord, error) {
+	whole := first
+	if refused != "" {
+		whole += "\n\n" + refused
+	}
+	if c.session == "" || !c.agent.template.resumes() {
+		c.session, c.totals = "", nil
+		return c.settled(c.process(ctx, n, whole))
+	}
+	say := refused
+	if n == 1 {
+		say = goOn
+	}
+	p := c.process(ctx, n, say)
+	if p.err == nil || ctx.Err() != nil || p.alive || cairn.CodeOf(p.err, "") != Failed {
+		return c.settled(p)
+	}
+	c.session, c.totals = "", nil
+	return c.settled(c.process(ctx, n, whole))
+}
+
+// settled says of what has failed whether it was the conversation.
+func (c *conversation) settled(p *process) (turnRecord, error) {
+	var f *cairn.Failure
+	if p.err == nil || !errors.As(p.err, &f) || p.stopped || p.killed {
+		return p.turn, p.err
+	}
+	switch f.Code {
+	case Failed, TooMuchOutput, cairn.InvalidOutput, loop.TurnsExhausted, loop.ContextFull, loop.ModelRequest:
+		return p.turn, c.fail(f)
+	}
+	return p.turn, p.err
+}

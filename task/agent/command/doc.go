@@ -1,0 +1,72 @@
+// Package command is agents that are programs: claude, codex, or any other that can be told what to do on its command line or
+// its standard input, and says what it does on its standard output.
+//
+//	agent := command.Claude(command.Config{
+//		Dir:     "/srv/checkout",
+//		Model:   "claude-opus-5",
+//		Inherit: []string{"ANTHROPIC_API_KEY"},
+//		Args:    []string{"--permission-mode=acceptEdits"},
+//		Tools:   []cairn.Tool{deploy},
+//	})
+//	task.Task[Review]{ID: review, Agent: agent, Prompt: …}
+//
+// A program that is not there, a folder that is not, and tools for a program that can't be served any are mistakes of the
+// tree: the run is refused before it starts (task.Checker).
+//
+// # Sessions, and what a kill costs
+//
+// The program remembers the conversation itself. What it calls its session is in the journal of the task as soon as it is
+// told. An attempt that finds one, after a kill, a stop, a rate limit or an exhausted budget, goes on with it by a short
+// prompt, and does not begin again. A session that the program no longer knows is begun anew, with the whole prompt.
+//
+// An attempt that fails because of the conversation (an answer that stays wrong, an end without an answer, a time-out) is not
+// resumed. The next one begins another session, whose prompt ends with what went wrong in the last three, at most 1,000 bytes
+// each.
+//
+// # Answers
+//
+// A task of any type but string wants JSON. A program that can hold its answer to a schema gets it; for the others the prompt
+// spells it out. What does not fit goes back into the same session with the reason, up to Repairs times; that uses up no
+// attempt. A program without sessions is asked everything again, with its last answer.
+//
+// # Tools
+//
+// The agent's own and the task's tools are served over MCP, by a server for this attempt alone on the loopback interface. Who
+// calls has to send a secret, which stands in a file that only its owner can read, or in the program's environment; it is cut
+// out of all that the program writes. Every call is in the journal before it begins and when it has ended, as those of package
+// loop, and with the same promises: see package toolcall. A call has the name
+//
+//	<conversation>.tool.N
+//
+// with N counting the calls of a conversation in the order in which they came. A session that goes on after a kill may make a
+// call again whose answer it has not seen. So the first call of a tool with the same input as one of an earlier attempt is
+// taken for that one: it is answered from the journal, with a note that it was not made again, or, if its outcome is not
+// known and it must not be repeated, refused as unknown. The next equal one is a new call. What finished calls of earlier
+// attempts emitted, and which artifacts they wrote, is committed with the answer.
+//
+// # What a program sees and costs
+//
+// It runs in Dir, in a group of processes of its own that is ended, and after Grace killed, when the attempt is cancelled, its time
+// or its budget is over, or when it ends by itself. It sees PATH, HOME and LANG and the variables that are named. Its lines
+// and its whole output are bounded; what it writes to standard error is for the message of a failure.
+//
+// Usage is booked as it is told (task.Spend). Before a process starts, and whenever the program is about to ask its model
+// again, the budgets are asked; where they refuse the program is ended. Prices are those of the engine's table.
+//
+// # What is not safe
+//
+// Dir is where a program begins, not what it is confined to, and it may do whatever its user may, unless it confines itself:
+// see the flags of claude and codex. What it does by itself, with its own tools, is not journaled: after a kill
+// it may do it again. A process that makes a session of its own leaves the group. When this process is killed the
+// program dies with it on Linux and Windows; what it has started on Linux, and the program elsewhere, has to notice by itself. The folder of
+// files for it stays then where temporary files are; the secret in it opens nothing any more.
+//
+// Usage is as exact as the program tells it. claude tells most of the output of a message, and all of the models it uses
+// besides, only at the end of a turn. codex tells the sum of a turn, and at its end: a budget can stop it in the middle only because of what
+// others have used, a killed turn is booked with the next one, and to meters of context and to prices by length a turn
+// looks like one large call. The formats are those of 2026; what they do not know they skip.
+//
+// Two conversations of one task about equal prompts are one and the same, unless their agents have an ID each; if they go on
+// at once the second is refused. On Windows a program may need more of the environment than it gets: name it in Inherit.
+// Prompts, answers and results of tools are in the journal in plain text.
+package command

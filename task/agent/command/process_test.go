@@ -1,0 +1,265 @@
+//go:build unix
+
+package command_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/command"
+	"github.com/cairnrun/cairn/task/agent/toolcall"
+)
+
+// enginePath makes the test binary a process that drives the run in this database. engineKind, engineAct and engineHome say
+// which fake works for it, engineTrap at which call of a tool it says so and waits to be killed.
+const (
+	enginePath = "CAIRN_COMMAND_DB"
+	engineKind = "CAIRN_COMMAND_KIND"
+	engineAct  = "CAIRN_COMMAND_ACT"
+	engineHome = "CAIRN_COMMAND_HOME"
+	engineTrap = "CAIRN_COMMAND_TRAP"
+)
+
+// drive runs the workflow, or goes on with it, with tools that note in the fake's home what they have done.
+func drive(path string) {
+	ctx := context.Background()
+	home := os.Getenv(engineHome)
+	f := &fake{home: home}
+	calls := 0
+	trap := func(when string) {
+		if os.Getenv(engineTrap) == fmt.Sprint(when, calls) {
+			fmt.Println("trapped")
+			select {}
+		}
+	}
+	does := func(name string, effect bool) cairn.Tool {
+		return cairn.Tool{Name: name, Description: "Does " + name, Schema: json.RawMessage(`{"type":"object"}`), SideEffect: effect,
+			Call: func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
+				calls++
+				trap("before ")
+				f.note("done", name+" "+string(in))
+				trap("after ")
+				err := task.Emit(ctx, "did", name)
+				return json.RawMessage(`"` + name + ` done"`), err
+			}}
+	}
+	p := &place{dir: filepath.Join(filepath.Dir(home), "work"), home: home, bin: filepath.Join(filepath.Dir(home), "bin")}
+	def := asking(textKey, p.agent(os.Getenv(engineKind), os.Getenv(engineAct), func(c *command.Config) { c.Tools = []cairn.Tool{does("add", true), does("look", false)} }))
+	store, err := sqlite.Open(ctx, sqlite.Config{Path: path})
+	f.must(err)
+	e, err := engine.Open(ctx, engine.Config{Store: store, Workflows: []cairn.Definer{def}})
+	f.must(err)
+	run, err := e.Start(ctx, "ask", json.RawMessage(`{}`), engine.StartOptions{ID: "r"})
+	if errors.Is(err, engine.RunExists) {
+		run, err = e.Resume(ctx, "r", engine.ResumeOptions{})
+	}
+	f.must(err)
+	out, err := run.Wait(ctx)
+	f.must(err)
+	fmt.Println(out.Status, string(out.Result))
+	f.must(e.Close(ctx))
+	f.must(store.Close())
+	os.Exit(0)
+}
+
+// live runs an engine's process, and kills it when it has come to the trap.
+func (p *place) live(kind, act, trap string) string {
+	p.t.Helper()
+	self, err := os.Executable()
+	must(p.t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), enginePath+"="+p.db, engineKind+"="+kind, engineAct+"="+act, engineHome+"="+p.home, engineTrap+"="+trap)
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	out, err := cmd.StdoutPipe()
+	must(p.t, err)
+	must(p.t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line == "trapped\n" {
+		must(p.t, cmd.Process.Kill())
+	}
+	ended := cmd.Wait()
+	if err != nil || line != "trapped\n" && ended != nil {
+		p.t.Fatalf("%v, %v: %s", err, ended, wrong.String())
+	}
+	return strings.TrimSpace(line)
+}
+
+// TestKill kills the engine's process while a tool runs that the program has called. The next attempt goes on with the
+// session; a program that calls everything again makes nothing happen twice, and what is not known it is told.
+func TestKill(t *testing.T) {
+	for _, tt := range []struct {
+		trap string
+		// done are the executions, results what the second process is told.
+		done, results []string
+	}{
+		{"before 1", []string{`add {"n":2}`, "look {}"}, []string{"unknown", "look", "add"}},
+		{"after 1", []string{`add {"n":1}`, `add {"n":2}`, "look {}"}, []string{"unknown", "look", "add"}},
+		{"after 2", []string{`add {"n":1}`, `add {"n":2}`, "look {}", "look {}"}, []string{"[again] add", "look", "add"}},
+		{"after 3", []string{`add {"n":1}`, `add {"n":2}`, "look {}"}, []string{"[again] add", "[again] look", "unknown"}},
+	} {
+		for _, kind := range kinds {
+			t.Run(kind+" "+tt.trap, func(t *testing.T) {
+				p := newPlace(t)
+				if got := p.live(kind, "repeats", tt.trap); got != "trapped" {
+					t.Fatalf("it was not killed: %s", got)
+				}
+				before, err := os.ReadFile(filepath.Join(p.home, "results"))
+				if err != nil && !errors.Is(err, os.ErrNotExist) {
+					t.Fatal(err)
+				}
+				if got := p.live(kind, "repeats", ""); got != `finished "hello"` {
+					t.Fatal(got)
+				}
+				calls := invocations(t, p.home)
+				if len(calls) != 2 || !calls[1].Resumed || calls[1].Session != calls[0].Session || !strings.HasPrefix(calls[1].Prompt, "You were interrupted.") {
+					t.Errorf("%+v", calls)
+				}
+				done := noted(t, p.home, "done")
+				if got, want := sorted(done), tt.done; !equal(got, want) {
+					t.Errorf("done %q, want %q", got, want)
+				}
+				all, err := os.ReadFile(filepath.Join(p.home, "results"))
+				must(t, err)
+				var told []string
+				for line := range strings.Lines(strings.TrimPrefix(string(all), string(before))) {
+					told = append(told, brief(line))
+				}
+				if !equal(told, tt.results) {
+					t.Errorf("the second process was told %q, want %q", told, tt.results)
+				}
+				p.effects(tt.results)
+				p.unwritten()
+			})
+		}
+	}
+}
+
+// brief is a result of a tool in a word or two.
+func brief(result string) string {
+	again := ""
+	if strings.Contains(result, "You made this call before") {
+		again = "[again] "
+	}
+	for _, word := range []string{"It is unknown whether", "look done", "add done"} {
+		if strings.Contains(result, word) {
+			return again + strings.NewReplacer("It is unknown whether", "unknown", " done", "").Replace(word)
+		}
+	}
+	return result
+}
+
+// effects checks that what the tools emitted is committed once for each call that is known to have happened.
+func (p *place) effects(told []string) {
+	p.t.Helper()
+	known := 0
+	for _, one := range told {
+		if one != "unknown" {
+			known++
+		}
+	}
+	store, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: p.db})
+	must(p.t, err)
+	defer store.Close()
+	effects, err := store.Due(p.t.Context(), time.Hour, 100)
+	must(p.t, err)
+	if len(effects) != known {
+		p.t.Errorf("%d effects of %d calls", len(effects), known)
+	}
+	entries, err := store.Entries(p.t.Context(), "r", "step")
+	must(p.t, err)
+	journal := map[string]json.RawMessage{}
+	for _, e := range entries {
+		journal[e.Name] = e.Value
+	}
+	made, err := toolcall.Read(journal)
+	must(p.t, err)
+	for _, r := range made {
+		if r.State == toolcall.Begun {
+			p.t.Errorf("%+v", r)
+		}
+	}
+}
+
+func sorted(list []string) []string {
+	out := append([]string(nil), list...)
+	for i := range out {
+		for j := i; j > 0 && out[j] < out[j-1]; j-- {
+			out[j], out[j-1] = out[j-1], out[j]
+		}
+	}
+	return out
+}
+
+func equal(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+
+// TestALostSession: one that the program has not written down in time is begun anew, with all that was asked.
+func TestALostSession(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			p := newPlace(t)
+			if got := p.live(kind, "forgets", "after 1"); got != "trapped" {
+				t.Fatal(got)
+			}
+			if got := p.live(kind, "forgets", ""); got != `finished "hello"` {
+				t.Fatal(got)
+			}
+			raw, err := os.ReadFile(filepath.Join(p.home, "invocations"))
+			must(t, err)
+			calls := invocations(t, p.home)
+			if len(calls) != 2 || calls[1].Resumed || calls[1].Prompt != calls[0].Prompt || calls[1].Session == calls[0].Session {
+				t.Errorf("%s", raw)
+			}
+		})
+	}
+}
+
+// TestCancelEndsAllOfIt: what the program has started ends with it, whatever it thinks of signals.
+func TestCancelEndsAllOfIt(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			p := newPlace(t)
+			for _, name := range []string{"alive", "never"} {
+				must(t, syscall.Mkfifo(filepath.Join(p.home, name), 0o600))
+			}
+			up, gone := make(chan error, 1), make(chan error, 1)
+			go func() {
+				f, err := os.Open(filepath.Join(p.home, "alive")) // waits for the child
+				if err == nil {
+					defer f.Close()
+					_, err = io.ReadFull(f, make([]byte, 3))
+				}
+				up <- err
+				_, err = io.Copy(io.Discard, f)
+				gone <- err
+			}()
+			h := p.open(asking(textKey, p.agent(kind, "stays", p.withTools)))
+			r, err := h.Start(t.Context(), "ask", json.RawMessage(`{}`), engine.StartOptions{ID: "r"})
+			must(t, err)
+			must(t, <-up)
+			must(t, h.Cancel(t.Context(), "r", "enough"))
+			if out := p.wait(h, r); out.Status != core.CancelledRun {
+				t.Errorf("%s %v", out.Status, out.Failure)
+			}
+			must(t, <-gone)
+			p.clean()
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/toolcall"
+	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool/mcp"
+)
+
+// served are the tools of one attempt behind an MCP server. Calls are numbered in the order in which they come. A session
+// that goes on makes a call again whose answer it has not seen: so one that is equal to a call of an earlier attempt is
+// taken for that, once for each such call, and told that it is.
+type served struct {
+	*mcp.Endpoint
+	caller *toolcall.Caller
+	name   string
+	// stop ends the attempt.
+	stop context.CancelCauseFunc
+
+	mu sync.Mutex // guards what follows
+	// next is the number of the next new call, earlier are those of earlier attempts that are not taken yet, by tool and
+	// input.
+	next    int
+	earlier map[string][]madeCall
+	closed  bool
+	running sync.WaitGroup
+	lost    error
+}
+
+// madeCall is a call of an earlier attempt. answered says that its outcome is known.
+type madeCall struct {
+	number   int
+	answered bool
+}
+
+// gap is how many numbers may be missing in a row: calls that a kill has cut off before they were in the journal, while
+// others that came later were.
+const gap = 64
+
+// serve begins to serve the tools.
+func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) (*served, error) {
+	s := &served{name: c.name, stop: stop, next: 1, earlier: map[string][]madeCall{}}
+	s.caller = &toolcall.Caller{Tools: c.tools, Timeout: c.agent.cfg.ToolTimeout, Durable: true, Observe: func(use window.Block, ended bool, err error) {
+		kind := loop.ToolBegun
+		if ended {
+			kind = loop.ToolEnded
+		}
+		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
+	}}
+	if err := s.recall(ctx, c.call.Journal); err != nil {
+		return nil, err
+	}
+	tools := make([]cairn.Tool, len(c.tools))
+	for i, t := range c.tools {
+		tools[i] = t
+		tools[i].Call = func(request context.Context, in json.RawMessage) (json.RawMessage, error) {
+			return s.call(ctx, request, t.Name, in)
+		}
+	}
+	var err error
+	s.Endpoint, err = mcp.Listen(ctx, tools)
+	return s, err
+}
+
+func (s *served) of(n int) string { return fmt.Sprintf("%s.tool.%d", s.name, n) }
+
+// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now.
+func (s *served) recall(ctx context.Context, journal cairn.Journal) error {
+	for n := 1; n < s.next+gap; n++ {
+		intent, found, err := toolcall.Lookup(journal, s.of(n))
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		s.next = n + 1
+		key, err := keyOf(intent.Tool, intent.Input, intent.InputHash)
+		if err != nil {
+			return task.Permanent(fmt.Errorf("command: the journal's %s: %w", s.of(n), err))
+		}
+		_, answered := journal.Lookup(s.of(n))
+		if answered {
+			_, err = task.Step(ctx, s.of(n), func(context.Context) (toolcall.Outcome, error) {
+				return toolcall.Outcome{}, errors.New("its record is gone")
+			})
+		}
+		if err != nil {
+			return err
+		}
+		s.earlier[key] = append(s.earlier[key], madeCall{n, answered})
+	}
+	return nil
+}
+
+// keyOf stands for a tool and its input, or the hash of that.
+func keyOf(tool string, in json.RawMessage, hash string) (string, error) {
+	if hash == "" {
+		in, err := schema.Canonical(in)
+		if err != nil {
+			return "", err
+		}
+		sum := sha256.Sum256(in)
+		hash = hex.EncodeToString(sum[:])
+	}
+	return tool + " " + hash, nil
+}
+
+// take gives a call its number. again says that it is one of an earlier attempt, which was answered.
+func (s *served) take(key string) (n int, again, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, false, false
+	}
+	s.running.Add(1)
+	if made := s.earlier[key]; len(made) > 0 {
+		s.earlier[key] = made[1:]
+		return made[0].number, made[0].answered, true
+	}
+	s.next++
+	return s.next - 1, false, true
+}
+
+// madeBefore goes before an answer that a call of an earlier attempt has got.
+const madeBefore = "[You made this call before you were interrupted. It was not made again; this is what it answered. Call once more if that is what you want.]\n"
+
+// call is one by the program. An error is told to it; one that ends the attempt does so.
+func (s *served) call(attempt, request context.Context, tool string, in json.RawMessage) (json.RawMessage, error) {
+	if len(in) == 0 {
+		in = json.RawMessage("{}") // which clients leave out
+	}
+	in, err := schema.Canonical(in)
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyOf(tool, in, "")
+	if err != nil {
+		return nil, err
+	}
+	n, again, ok := s.take(key)
+	if !ok {
+		return nil, errors.New("the attempt is over")
+	}
+	defer s.running.Done()
+	out, err := s.caller.Do(request, s.of(n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
+	if err != nil {
+		if request.Err() == nil || attempt.Err() != nil {
+			s.fail(attempt, err)
+		}
+		return nil, fmt.Errorf("the call was interrupted: %w", err)
+	}
+	text := out.Text
+	if again && !out.Unknown {
+		text = madeBefore + text
+	}
+	if out.Error {
+		return nil, errors.New(text)
+	}
+	return schema.Encode(text)
+}
+
+// fail ends the attempt because of a call.
+func (s *served) fail(attempt context.Context, err error) {
+	if attempt.Err() != nil { // it ends anyway, and not because of this
+		return
+	}
+	s.mu.Lock()
+	if s.lost == nil {
+		s.lost = err
+	}
+	s.mu.Unlock()
+	s.stop(err)
+}
+
+// close ends the server and waits for calls. Its error is that of the call that the attempt has ended because of.
+func (s *served) close() error {
+	s.mu.Lock()
+	s.closed = true
+	lost := s.lost
+	s.mu.Unlock()
+	s.stop(errors.New("the attempt is over"))
+	ended := s.Endpoint.Close()
+	s.running.Wait()
+	return cmp.Or(lost, ended)
+}
+
+// mcpValues are what placeholders stand for that tell of the server.
+func (c *conversation) mcpValues(v values) {
+	m := c.agent.template.MCP
+	v["{mcp_url}"] = c.served.URL
+	names := make([]string, len(c.tools))
+	for i, t := range c.tools {
+		if names[i] = t.Name; m.Tool != "" {
+			names[i] = strings.ReplaceAll(m.Tool, "{tool}", t.Name)
+		}
+	}
+	v["{mcp_tools}"] = strings.Join(names, ",")
+	longest := c.agent.cfg.ToolTimeout
+	for _, t := range c.tools {
+		longest = max(longest, t.Timeout)
+	}
+	seconds := 24 * 60 * 60.0
+	if c.agent.cfg.ToolTimeout > 0 {
+		seconds = math.Ceil(longest.Seconds()) + 10 // so that it is here where it ends
+	}
+	v["{mcp_timeout}"] = fmt.Sprint(int64(seconds))
+}
