@@ -3,6 +3,7 @@ package command_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -399,23 +400,23 @@ var acts = map[string]func(f *fake){
 		}
 		f.child()
 		f.call("look", `{}`)
-		select {}
+		f.hang()
 	},
-	// It holds the pipe "alive" open itself.
+	// It holds the pipe "alive" open itself, and does not care what becomes of its call.
 	"holds": func(f *fake) {
 		file, err := os.OpenFile(filepath.Join(f.home, "alive"), os.O_WRONLY, 0)
 		f.must(err)
 		defer file.Close()
 		f.begin()
-		f.call("look", `{}`)
-		select {}
+		go func() { _, _ = f.tools["look"].Call(context.Background(), json.RawMessage(`{}`)) }()
+		f.hang()
 	},
 	// As one whose session was not written down when it was killed.
 	"forgets": func(f *fake) {
 		f.begin()
 		if f.runs() == 1 {
 			f.call("look", `{}`)
-			select {}
+			f.hang()
 		}
 		f.end("hello")
 	},
@@ -445,6 +446,14 @@ var acts = map[string]func(f *fake){
 		fmt.Println(`{"id":"s1","usage":{"model":"m","in":5,"out":2}}`)
 		fmt.Println(`{"id":"s1","usage":{"model":"m","in":1,"out":1},"reply":{"text":"you said ` + f.prompt + `"}}`)
 	},
+}
+
+// hang waits for ever: for a byte, so that the runtime does not think that all is over.
+func (f *fake) hang() {
+	r, w, err := os.Pipe()
+	f.must(err)
+	_, err = r.Read(make([]byte, 1))
+	f.must(errors.Join(err, w.Close()))
 }
 
 // child starts a process that ignores the signals that can be ignored, and holds the pipe "alive" open.
