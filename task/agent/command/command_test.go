@@ -22,6 +22,7 @@ import (
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/memory"
+	lanes "github.com/cairnrun/cairn/memory/sqlite"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/command"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -144,11 +145,11 @@ type host struct {
 	store *sqlite.Store
 }
 
-func (p *place) open(def cairn.Definer) host {
+func (p *place) open(def cairn.Definer, around ...engine.Middleware) host {
 	p.t.Helper()
 	store, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: p.db, Synchronous: sqlite.Normal})
 	must(p.t, err)
-	e, err := engine.Open(p.t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{def}, Poll: 5 * time.Millisecond})
+	e, err := engine.Open(p.t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{def}, Poll: 5 * time.Millisecond, Middleware: around})
 	must(p.t, err)
 	p.t.Cleanup(func() {
 		must(p.t, e.Close(context.WithoutCancel(p.t.Context())))
@@ -438,6 +439,8 @@ func TestWhatGoesWrong(t *testing.T) {
 			{"talks", func(c *command.Config) { c.MaxLine = 1 << 20 }, core.Finished, "", nil, 1},
 			{"spills", func(c *command.Config) { c.MaxOutput = 1 << 20 }, core.Failed, command.TooMuchOutput, []string{"more than 1048576 bytes"}, 2},
 			{"drones", func(c *command.Config) { c.MaxOutput, c.MaxLine = 8<<20, 1<<16 }, core.Failed, command.TooMuchOutput, []string{"more than 8388608 bytes"}, 2},
+			{"floods", func(c *command.Config) { c.MaxOutput = 1 << 20 }, core.Failed, command.TooMuchOutput, []string{"more than 1048576 bytes"}, 2},
+			{"lingers", nil, core.Finished, "", nil, 1},
 			{"refused", nil, core.Failed, loop.ModelAuth, nil, 1},
 			{"limited", nil, core.Finished, "", nil, 2},
 		} {
@@ -506,6 +509,38 @@ func TestBudget(t *testing.T) {
 		return aspects.Aspects{Tokens: aspects.Budget{Max: limit}, Children: cairn.Nodes{before, n}}
 	}))
 	if out.Failure == nil || out.Failure.Code != cairn.BudgetExceeded || len(invocations(t, p.home)) != 1 {
+		t.Errorf("%s %v", out.Status, out.Failure)
+	}
+}
+
+// TestToolsOfTheTask: what a memory around the task gives it is served to the program like the agent's own.
+func TestToolsOfTheTask(t *testing.T) {
+	p := newPlace(t)
+	notes, err := lanes.Open(t.Context(), lanes.Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	must(t, err)
+	defer notes.Close()
+	h := p.open(asking(textKey, p.agent("claude", "remembers"), func(n cairn.Node) cairn.Node {
+		return memory.Memory{Bank: "project-x", Tools: memory.On, Children: cairn.Nodes{n}}
+	}), (&memory.Runtime{Store: notes}).Middleware)
+	r, err := h.Start(t.Context(), "ask", json.RawMessage(`{}`), engine.StartOptions{ID: "r"})
+	must(t, err)
+	out := p.wait(h, r)
+	results := noted(t, p.home, "results")
+	if out.Status != core.Finished || len(results) != 2 || !strings.Contains(results[0], `remembered`) || !strings.Contains(results[1], "the sky is blue") {
+		t.Errorf("%s %v: %q", out.Status, out.Failure, results)
+	}
+}
+
+// TestAToolThatEndsTheAttempt: a budget that an agent behind a tool has used up ends the program, too.
+func TestAToolThatEndsTheAttempt(t *testing.T) {
+	p := newPlace(t)
+	out := p.run(asking(textKey, p.agent("codex", "stays", func(c *command.Config) {
+		c.Tools = p.tally.tools()
+		c.Tools[1].Call = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			return nil, &cairn.Failure{Code: cairn.BudgetExceeded, Permanent: true, Message: "enough"}
+		}
+	})))
+	if out.Status != core.Failed || out.Failure.Code != cairn.BudgetExceeded || len(invocations(t, p.home)) != 1 {
 		t.Errorf("%s %v", out.Status, out.Failure)
 	}
 }

@@ -291,7 +291,7 @@ func (c *conversation) ask(ctx context.Context, n int, first, refused string) (t
 		say = goOn
 	}
 	p := c.process(ctx, n, say)
-	if p.err == nil || ctx.Err() != nil || p.alive || cairn.CodeOf(p.err, "") != Failed {
+	if p.err == nil || ctx.Err() != nil || p.alive || p.killed || cairn.CodeOf(p.err, "") != Failed {
 		return c.settled(p)
 	}
 	c.session, c.totals = "", nil

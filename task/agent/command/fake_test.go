@@ -367,6 +367,20 @@ var acts = map[string]func(f *fake){
 			}
 		}
 	},
+	"floods": func(f *fake) {
+		f.begin()
+		for {
+			fmt.Fprintln(os.Stderr, strings.Repeat("x", 10_000))
+		}
+	},
+	"lingers": func(f *fake) { f.begin(); f.end("hello"); f.hang() },
+	// It asks what earlier runs have learnt, and keeps something.
+	"remembers": func(f *fake) {
+		f.begin()
+		f.call("remember", `{"text":"the sky is blue"}`)
+		f.call("recall", `{"query":"sky"}`)
+		f.end("hello")
+	},
 	"refused": func(f *fake) {
 		f.begin()
 		if f.kind == "codex" {

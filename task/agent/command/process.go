@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/grapheme"
 	childprocess "github.com/cairnrun/cairn/internal/process"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
@@ -139,6 +140,7 @@ func (p *process) run(ctx context.Context, cmd *exec.Cmd) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = write, said, cfg.Grace
 	own, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	said.most, said.over = cfg.MaxOutput, func() { stop(p.tooMuch()) }
 	group, err := childprocess.Start(cmd)
 	_ = write.Close() // the program has its own
 	if err != nil {
@@ -164,10 +166,15 @@ func (p *process) run(ctx context.Context, cmd *exec.Cmd) {
 		p.err = wrong
 	case p.stopped:
 		p.err = context.Cause(ctx)
+	case said.full():
+		p.err = p.tooMuch()
 	default:
 		p.finish(cmd, end.err, said)
 	}
 }
+
+// errDone ends a program that has answered and does not end by itself.
+var errDone = errors.New("the turn is done")
 
 // finish takes what is to be said about the end of a program that was not stopped.
 func (p *process) finish(cmd *exec.Cmd, err error, said *tail) {
@@ -204,8 +211,16 @@ func (p *process) finish(cmd *exec.Cmd, err error, said *tail) {
 		return
 	}
 	f := classify(text, 0)
-	f.Message = cut(message, mostMessage) + "; it says: " + cut(text, mostMessage)
+	f.Message = cut(message, mostMessage) + "; it says: " + lastOf(text, mostMessage)
 	p.err = f
+}
+
+// lastOf is the end of a text, at most so many bytes of it.
+func lastOf(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return grapheme.Mark + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
 func (p *process) notStarted(err error) error {
@@ -227,7 +242,7 @@ func (p *process) lines(ctx context.Context, from io.Reader, stop context.Cancel
 		part, err := r.ReadSlice('\n')
 		total += int64(len(part))
 		if wrong == nil && total > cfg.MaxOutput {
-			wrong = &cairn.Failure{Code: TooMuchOutput, Message: fmt.Sprintf("%s has written more than %d bytes; raise the agent's MaxOutput, if that is right", p.c.agent.template.Name, cfg.MaxOutput)}
+			wrong = p.tooMuch()
 			stop(wrong)
 		}
 		if long > 0 || len(line)+len(part) > cfg.MaxLine {
@@ -243,8 +258,13 @@ func (p *process) lines(ctx context.Context, from io.Reader, stop context.Cancel
 			p.unread++
 			p.last = fmt.Sprintf("one of %d bytes", long)
 		} else if text := trim(line); wrong == nil && len(text) > 0 && p.failure == nil {
+			was := p.done
 			if wrong = p.line(ctx, text); wrong != nil {
 				stop(wrong)
+			}
+			if p.done && !was { // it may stay for who it waits for
+				leave := time.AfterFunc(max(cfg.Grace, time.Second), func() { stop(errDone) })
+				defer leave.Stop()
 			}
 		}
 		line, long = line[:0], 0
@@ -252,6 +272,11 @@ func (p *process) lines(ctx context.Context, from io.Reader, stop context.Cancel
 			return wrong
 		}
 	}
+}
+
+func (p *process) tooMuch() error {
+	return &cairn.Failure{Code: TooMuchOutput, Message: fmt.Sprintf("%s has written more than %d bytes; raise the agent's MaxOutput, if that is right",
+		p.c.agent.template.Name, p.c.agent.cfg.MaxOutput)}
 }
 
 func trim(line []byte) string { return strings.TrimRight(string(line), "\r\n") }
@@ -332,10 +357,14 @@ func (c *conversation) tell(ev loop.Event) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of what is written to it, and calls over once that is more than most.
 type tail struct {
-	mu  sync.Mutex
-	end []byte
+	most int64
+	over func()
+
+	mu    sync.Mutex // guards the rest
+	end   []byte
+	total int64
 }
 
 // mostTail is how much of standard error is kept, in bytes.
@@ -345,11 +374,20 @@ const mostTail = 8 << 10
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.total += int64(len(p)); t.total > t.most {
+		t.over()
+	}
 	t.end = append(t.end, p...)
 	if over := len(t.end) - mostTail; over > 0 {
 		t.end = append(t.end[:0], t.end[over:]...)
 	}
 	return len(p), nil
+}
+
+func (t *tail) full() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total > t.most
 }
 
 func (t *tail) text() string {

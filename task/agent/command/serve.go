@@ -49,7 +49,7 @@ type madeCall struct {
 
 // gap is how many numbers may be missing in a row: calls that a kill has cut off before they were in the journal, while
 // others that came later were.
-const gap = 64
+const gap = 256
 
 // serve begins to serve the tools.
 func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) (*served, error) {
@@ -72,7 +72,9 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 	}
 	var err error
-	s.Endpoint, err = mcp.Listen(ctx, tools)
+	if s.Endpoint, err = mcp.Listen(ctx, tools); err != nil && !errors.Is(err, mcp.Unreachable) {
+		err = task.Permanent(err)
+	}
 	return s, err
 }
 
@@ -145,8 +147,11 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 		in = json.RawMessage("{}") // which clients leave out
 	}
 	in, err := schema.Canonical(in)
-	if err != nil {
-		return nil, err
+	if err == nil && in[0] != '{' {
+		err = errors.New("it is no object")
+	}
+	if err != nil { // a call that is not made gets no number
+		return nil, fmt.Errorf("the arguments: %w", err)
 	}
 	key, err := keyOf(tool, in, "")
 	if err != nil {
