@@ -1,3 +1,5 @@
+//go:build unix
+
 package command_test
 
 import (
@@ -9,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,9 +56,6 @@ type tally struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	if runtime.GOOS == "windows" {
-		t.Skip("the fakes are links to the test binary")
-	}
 	root := t.TempDir()
 	p := &place{t, filepath.Join(root, "bin"), filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "cairn.db"), &tally{added: map[string]int{}}}
 	self, err := os.Executable()
@@ -308,15 +306,14 @@ func TestATask(t *testing.T) {
 		if kindsSeen[loop.TurnBegun] != 1 || kindsSeen[loop.TurnEnded] != 1 || kindsSeen[loop.ToolBegun] != 3 || kindsSeen[loop.ToolNamed] != 3 || kindsSeen[loop.TextDelta] == 0 {
 			t.Errorf("events %v", kindsSeen)
 		}
+		p.clean(noted(t, p.home, "tokens")...)
 		if kind == "codex" {
 			i := slices.IndexFunc(calls[0].Env, func(one string) bool { return strings.HasPrefix(one, "CAIRN_MCP_TOKEN=") })
 			token := strings.TrimPrefix(calls[0].Env[i], "CAIRN_MCP_TOKEN=")
 			if len(token) < 20 || strings.Contains(strings.Join(calls[0].Args, " "), token) {
 				t.Errorf("the token is %q, the arguments %q", token, calls[0].Args)
 			}
-			p.clean(token)
 		}
-		p.clean()
 	})
 }
 
@@ -474,6 +471,30 @@ func TestWhatGoesWrong(t *testing.T) {
 				p.clean()
 			})
 		}
+	})
+}
+
+// TestSecrets: what a program must not tell is nowhere, wherever it tells it.
+func TestSecrets(t *testing.T) {
+	each(t, func(t *testing.T, p *place, kind string) {
+		out := p.run(asking(textKey, p.agent(kind, "leaks", func(c *command.Config) {
+			p.withTools(c)
+			look := tool.New("look", "Looks.", func(context.Context, map[string]any) (string, error) { return "fine", nil })
+			c.Tools[1] = look
+			c.Observe = func(ev loop.Event) {
+				if strings.Contains(ev.Text, provider) {
+					t.Errorf("an event tells %s", ev.Text)
+				}
+			}
+		})))
+		if string(out.Result) != `"I know [redacted] [redacted]"` {
+			t.Errorf("%s %v", out.Result, out.Failure)
+		}
+		tokens := noted(t, p.home, "tokens")
+		if len(tokens) != 2 || tokens[0] == tokens[1] || len(tokens[0]) < 20 {
+			t.Errorf("tokens %q", tokens)
+		}
+		p.clean(tokens...)
 	})
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package command_test
 
 import (
@@ -10,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 // fake is a coding agent that speaks the real formats. What it does is for an act to say; what it has been told and done
 // stands in its home.
 type fake struct {
-	kind, home, act string
+	kind, home      string
 	prompt, session string
 	resumed         bool
 	model           string
@@ -98,13 +99,11 @@ func (f *fake) run() {
 	}
 	dir, err := os.Getwd()
 	f.must(err)
-	file := filepath.Join(f.home, "session."+f.session)
-	if _, err := os.Stat(file); f.resumed && err != nil {
+	if _, err := os.Stat(filepath.Join(f.home, "session."+f.session)); f.resumed && err != nil {
 		f.noSession()
 	}
 	if !f.resumed {
 		f.session = fmt.Sprintf("%s-%d", f.kind, os.Getpid())
-		file = filepath.Join(f.home, "session."+f.session)
 	}
 	raw, err := json.Marshal(invocation{args, os.Environ(), dir, f.prompt, f.schema, f.resumed, f.session})
 	f.must(err)
@@ -199,7 +198,8 @@ func (f *fake) codexArgs(args []string) {
 }
 
 func (f *fake) connect(url, authorization string, names []string) {
-	f.url, f.token = url, authorization
+	f.url, f.token = url, strings.TrimPrefix(authorization, "Bearer ")
+	f.note("tokens", f.token)
 	client, err := mcp.Connect(context.Background(), mcp.Server{Name: "c", URL: url, Header: http.Header{"Authorization": {authorization}}, Allow: names})
 	f.must(err)
 	f.tools = map[string]cairn.Tool{}
@@ -381,6 +381,18 @@ var acts = map[string]func(f *fake){
 		f.call("recall", `{"query":"sky"}`)
 		f.end("hello")
 	},
+	// It tells all it knows, everywhere.
+	"leaks": func(f *fake) {
+		f.begin()
+		all := f.token + " " + os.Getenv("PROVIDER_KEY")
+		fmt.Println("broken " + all)
+		fmt.Fprintln(os.Stderr, all)
+		f.call("look", `{"with":"`+all+`"}`)
+		if f.runs() == 1 {
+			os.Exit(1)
+		}
+		f.end("I know " + all)
+	},
 	"refused": func(f *fake) {
 		f.begin()
 		if f.kind == "codex" {
@@ -506,5 +518,3 @@ func noted(t *testing.T, home, name string) []string {
 	}
 	return strings.Split(strings.TrimSpace(string(raw)), "\n")
 }
-
-var tokenOf = regexp.MustCompile(`Bearer ([A-Z2-7]{20,})`)

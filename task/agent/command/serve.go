@@ -28,8 +28,9 @@ type served struct {
 	*mcp.Endpoint
 	caller *toolcall.Caller
 	name   string
-	// stop ends the attempt.
+	// stop ends the attempt, hide cuts out secrets.
 	stop context.CancelCauseFunc
+	hide func(text string) string
 
 	mu sync.Mutex // guards what follows
 	// next is the number of the next new call, earlier are those of earlier attempts that are not taken yet, by tool and
@@ -53,7 +54,7 @@ const gap = 256
 
 // serve begins to serve the tools.
 func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) (*served, error) {
-	s := &served{name: c.name, stop: stop, next: 1, earlier: map[string][]madeCall{}}
+	s := &served{name: c.name, stop: stop, hide: c.hide, next: 1, earlier: map[string][]madeCall{}}
 	s.caller = &toolcall.Caller{Tools: c.tools, Timeout: c.agent.cfg.ToolTimeout, Durable: true, Observe: func(use window.Block, ended bool, err error) {
 		kind := loop.ToolBegun
 		if ended {
@@ -146,7 +147,7 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 	if len(in) == 0 {
 		in = json.RawMessage("{}") // which clients leave out
 	}
-	in, err := schema.Canonical(in)
+	in, err := schema.Canonical([]byte(s.hide(string(in))))
 	if err == nil && in[0] != '{' {
 		err = errors.New("it is no object")
 	}
