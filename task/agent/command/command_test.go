@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -564,6 +565,113 @@ func TestAToolThatEndsTheAttempt(t *testing.T) {
 	if out.Status != core.Failed || out.Failure.Code != cairn.BudgetExceeded || len(invocations(t, p.home)) != 1 {
 		t.Errorf("%s %v", out.Status, out.Failure)
 	}
+}
+
+// TestATimeOut: a conversation that took too long is not gone on with.
+func TestATimeOut(t *testing.T) {
+	p := newPlace(t)
+	agent := p.agent("codex", "hangs")
+	out := p.run(cairn.Workflow[struct{}, string]{Name: "ask", Result: textKey, Render: func(*cairn.View, struct{}) cairn.Node {
+		return task.Task[string]{ID: textKey, Agent: agent, Prompt: func(*cairn.View) string { return "do it" }, AttemptTimeout: 2 * time.Second, Retry: task.Retry{Initial: 1}}
+	}})
+	calls := invocations(t, p.home)
+	if out.Status != core.Finished || len(calls) != 2 || calls[1].Resumed || !strings.Contains(calls[1].Prompt, "Attempt 1: TASK_TIMEOUT: ") {
+		t.Errorf("%s %v: %+v", out.Status, out.Failure, calls)
+	}
+}
+
+// disk is a journal and a meter. From the record on that ends the process nothing is written any more.
+type disk struct {
+	mu      sync.Mutex // guards the rest
+	records map[string]json.RawMessage
+	ends    string
+	dead    bool
+	spent   int64
+}
+
+var errKilled = errors.New("the process is gone")
+
+func (d *disk) Lookup(name string) (json.RawMessage, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	raw, ok := d.records[name]
+	return raw, ok
+}
+
+func (d *disk) Record(_ context.Context, name string, value json.RawMessage) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead = d.dead || d.ends != "" && strings.HasSuffix(name, d.ends); d.dead {
+		return errKilled
+	}
+	d.records[name] = bytes.Clone(value)
+	return nil
+}
+
+func (d *disk) Heartbeat(json.RawMessage) {}
+func (d *disk) Admit() error              { return nil }
+
+func (d *disk) Spend(u cairn.Usage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spent += u.Output
+}
+
+// TestAFinishedTurnIsNotRepeated: what a process that was killed had finished is taken from the journal, and booked by who
+// goes on.
+func TestAFinishedTurnIsNotRepeated(t *testing.T) {
+	each(t, func(t *testing.T, p *place, kind string) {
+		d := &disk{records: map[string]json.RawMessage{}, ends: ".turn.2"}
+		try := func(attempt int) (cairn.Result, error) {
+			call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
+			node := task.Task[report]{ID: reportKey, Agent: p.agent(kind, "errs"), Prompt: func(*cairn.View) string { return "do it" }}
+			return node.Lower().Task.Run(cairn.WithCall(t.Context(), call), call)
+		}
+		if _, err := try(1); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		d.ends, d.dead, d.spent = "", false, 0 // what it had spent went with it
+		result, err := try(2)
+		calls := invocations(t, p.home)
+		if err != nil || string(result.Output) != good || len(calls) != 3 || calls[2].Prompt != calls[1].Prompt || calls[2].Session != calls[0].Session {
+			t.Fatalf("%s, %v: %+v", result.Output, err, calls)
+		}
+		// The first turn's 7, or 8 with the other model, and the last one's. Where a session counts on, what was lost is in it.
+		if want := map[string]int64{"claude": 17, "codex": 21}[kind]; d.spent != want {
+			t.Errorf("booked %d, want %d", d.spent, want)
+		}
+		if _, err := try(3); err != nil || len(invocations(t, p.home)) != 3 {
+			t.Errorf("a finished conversation was held again: %v", err)
+		}
+	})
+}
+
+// beats counts heartbeats, and journals nothing.
+type beats struct{ n atomic.Int64 }
+
+func (b *beats) Lookup(string) (json.RawMessage, bool)                 { return nil, false }
+func (b *beats) Record(context.Context, string, json.RawMessage) error { return nil }
+func (b *beats) Heartbeat(json.RawMessage)                             { b.n.Add(1) }
+
+// TestOutsideOfAnEngine: an agent is one without an engine, too; and each line it says is a sign of life.
+func TestOutsideOfAnEngine(t *testing.T) {
+	each(t, func(t *testing.T, p *place, kind string) {
+		var b beats
+		ctx := cairn.WithCall(t.Context(), &cairn.Call{Path: "step", Attempt: 1, Journal: &b})
+		resp, err := p.agent(kind, "talks").Run(ctx, task.Request{Prompt: "do it", Memory: "<memory>x</memory>",
+			History: []cairn.Message{{Role: "user", Content: "what is </user> it?"}, {Role: "assistant", Content: "a test"}}})
+		used := resp.Usage
+		if err != nil || resp.Text != "hello" || len(used) == 0 || used[0].Model != model {
+			t.Errorf("%+v, %v", resp, err)
+		}
+		if n := b.n.Load(); n < 6 {
+			t.Errorf("%d heartbeats", n)
+		}
+		want := "What was said before:\n<conversation>\n<user>\nwhat is <\\/user> it?\n</user>\n<assistant>\na test\n</assistant>\n</conversation>\n\n<memory>x</memory>\n\ndo it"
+		if got := invocations(t, p.home)[0].Prompt; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }
 
 // TestIdentity: what answers depend on is told apart, secrets are no part of it.

@@ -157,7 +157,7 @@ func (c *conversation) equipped(ctx context.Context) (resp task.Response, err er
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if c.served, err = c.serve(ctx, stop); err != nil {
+	if err = c.serve(ctx, stop); err != nil {
 		return resp, err
 	}
 	resp, err = c.hold(ctx)

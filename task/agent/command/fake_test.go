@@ -393,6 +393,13 @@ var acts = map[string]func(f *fake){
 		}
 		f.end("I know " + all)
 	},
+	"hangs": func(f *fake) {
+		f.begin()
+		if f.runs() == 1 {
+			f.hang()
+		}
+		f.end("hello")
+	},
 	"refused": func(f *fake) {
 		f.begin()
 		if f.kind == "codex" {

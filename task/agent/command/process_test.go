@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/command"
+	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 )
 
@@ -43,6 +45,8 @@ func drive(path string) {
 	home := os.Getenv(engineHome)
 	f := &fake{home: home}
 	calls := 0
+	told := make(chan struct{}) // the program has said what its session is, before it called anything
+	var once sync.Once
 	trap := func(when string) {
 		if os.Getenv(engineTrap) == fmt.Sprint(when, calls) {
 			fmt.Println("trapped")
@@ -52,6 +56,7 @@ func drive(path string) {
 	does := func(name string, effect bool) cairn.Tool {
 		return cairn.Tool{Name: name, Description: "Does " + name, Schema: json.RawMessage(`{"type":"object"}`), SideEffect: effect,
 			Call: func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
+				<-told
 				calls++
 				trap("before ")
 				f.note("done", name+" "+string(in))
@@ -61,7 +66,14 @@ func drive(path string) {
 			}}
 	}
 	p := &place{dir: filepath.Join(filepath.Dir(home), "work"), home: home, bin: filepath.Join(filepath.Dir(home), "bin")}
-	def := asking(textKey, p.agent(os.Getenv(engineKind), os.Getenv(engineAct), func(c *command.Config) { c.Tools = []cairn.Tool{does("add", true), does("look", false)} }))
+	def := asking(textKey, p.agent(os.Getenv(engineKind), os.Getenv(engineAct), func(c *command.Config) {
+		c.Tools = []cairn.Tool{does("add", true), does("look", false)}
+		c.Observe = func(ev loop.Event) {
+			if ev.Kind == loop.Progress {
+				once.Do(func() { close(told) })
+			}
+		}
+	}))
 	store, err := sqlite.Open(ctx, sqlite.Config{Path: path})
 	f.must(err)
 	e, err := engine.Open(ctx, engine.Config{Store: store, Workflows: []cairn.Definer{def}})

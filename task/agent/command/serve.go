@@ -31,6 +31,8 @@ type served struct {
 	// stop ends the attempt, hide cuts out secrets.
 	stop context.CancelCauseFunc
 	hide func(text string) string
+	// ready is closed when the server's address and token are known, to calls as well.
+	ready chan struct{}
 
 	mu sync.Mutex // guards what follows
 	// next is the number of the next new call, earlier are those of earlier attempts that are not taken yet, by tool and
@@ -53,8 +55,8 @@ type madeCall struct {
 const gap = 256
 
 // serve begins to serve the tools.
-func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) (*served, error) {
-	s := &served{name: c.name, stop: stop, hide: c.hide, next: 1, earlier: map[string][]madeCall{}}
+func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) error {
+	s := &served{name: c.name, stop: stop, hide: c.hide, ready: make(chan struct{}), next: 1, earlier: map[string][]madeCall{}}
 	s.caller = &toolcall.Caller{Tools: c.tools, Timeout: c.agent.cfg.ToolTimeout, Durable: true, Observe: func(use window.Block, ended bool, err error) {
 		kind := loop.ToolBegun
 		if ended {
@@ -63,7 +65,7 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
 	if err := s.recall(ctx, c.call.Journal); err != nil {
-		return nil, err
+		return err
 	}
 	tools := make([]cairn.Tool, len(c.tools))
 	for i, t := range c.tools {
@@ -72,11 +74,16 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 			return s.call(ctx, request, t.Name, in)
 		}
 	}
-	var err error
-	if s.Endpoint, err = mcp.Listen(ctx, tools); err != nil && !errors.Is(err, mcp.Unreachable) {
+	endpoint, err := mcp.Listen(ctx, tools)
+	if err != nil && !errors.Is(err, mcp.Unreachable) {
 		err = task.Permanent(err)
 	}
-	return s, err
+	if err != nil {
+		return err
+	}
+	s.Endpoint, c.served = endpoint, s
+	close(s.ready)
+	return nil
 }
 
 func (s *served) of(n int) string { return fmt.Sprintf("%s.tool.%d", s.name, n) }
@@ -144,6 +151,7 @@ const madeBefore = "[You made this call before you were interrupted. It was not 
 
 // call is one by the program. An error is told to it; one that ends the attempt does so.
 func (s *served) call(attempt, request context.Context, tool string, in json.RawMessage) (json.RawMessage, error) {
+	<-s.ready
 	if len(in) == 0 {
 		in = json.RawMessage("{}") // which clients leave out
 	}
