@@ -78,6 +78,11 @@ var rules = []rule{
 		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/..."},
 	},
 	{
+		why:      "windows are planned from data alone",
+		packages: []string{"task/agent/window"},
+		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/...", "context", "./engine/...", "./tool/...", "./task/agent/loop"},
+	},
+	{
 		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
 		packages: []string{"..."},
 		except:   []string{"tool/mcp/..."},

@@ -75,7 +75,8 @@ func (c *conversation) opening(ctx context.Context) (window.Opening, error) {
 	if s.Remind == "" {
 		s.Remind = c.reminder()
 	}
-	o := window.Opening{Setup: s, Before: c.before(), First: window.Message{Role: window.User}}
+	within, _ := ctx.Value(scopeKey{}).(string)
+	o := window.Opening{Within: within, Setup: s, Before: c.before(), First: window.Message{Role: window.User}}
 	add := func(part window.Part, said string) {
 		if said != "" {
 			o.First.Blocks, o.Parts = append(o.First.Blocks, text(said)...), append(o.Parts, part)

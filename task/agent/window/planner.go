@@ -15,6 +15,8 @@ type Opening struct {
 	First  Message   `json:"first"`
 	// Parts says what the blocks of First are.
 	Parts []Part `json:"parts,omitempty"`
+	// Within names the call of a tool that the conversation is part of; "" is the task's own.
+	Within string `json:"within,omitempty"`
 }
 
 // Planner follows a conversation and plans its windows. It belongs to one goroutine.
