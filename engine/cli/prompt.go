@@ -43,10 +43,12 @@ type prompted struct {
 	// Exact says that the bytes are those that the call saw: their hash is the one that was stored with it.
 	Exact bool          `json:"exact"`
 	Spans []window.Span `json:"spans"`
+	held  loop.Held
 }
 
 func (a *app) prompt() *cobra.Command {
 	var call, conversation int
+	var original bool
 	c := &cobra.Command{
 		Use:   "prompt RUN PATH",
 		Short: "Show what an agent's model saw in a call, byte for byte, each part labelled",
@@ -64,6 +66,9 @@ prompt nightly report --json`,
 			if err != nil {
 				return err
 			}
+			if original {
+				return a.showWhole(found)
+			}
 			if a.json {
 				return a.put(found)
 			}
@@ -71,6 +76,7 @@ prompt nightly report --json`,
 		},
 	}
 	c.Flags().IntVar(&call, "call", 0, "number of the call in the conversation, from 1")
+	c.Flags().BoolVar(&original, "original", false, "show all that was said in the conversation, also what no window has any more")
 	c.Flags().IntVar(&conversation, "conversation", 0, "number of the conversation, from 1")
 	return c
 }
@@ -122,7 +128,7 @@ func promptOf(t talk, conversation, call int) (*prompted, error) {
 	made := h.Calls[call-1]
 	out := &prompted{Path: t.path, Conversation: h.Name, Within: h.Opening.Within, Number: conversation, Of: len(t.held), Call: call, Calls: len(h.Calls), Attempt: made.Attempt,
 		Model: h.Opening.Setup.Model, Answered: made.Finished, At: time.UnixMilli(made.Plan.At).UTC(), Tokens: made.Plan.Tokens, Read: contextOf(made),
-		Allowed: made.Plan.Allowed, Cleared: len(made.Plan.Clear), Compacted: made.Plan.Compact != nil, HalfFull: made.Plan.Half, Exact: exact, Spans: view.Spans()}
+		Allowed: made.Plan.Allowed, Cleared: len(made.Plan.Clear), Compacted: made.Plan.Compact != nil, HalfFull: made.Plan.Half, Exact: exact, Spans: view.Spans(), held: h}
 	return out, nil
 }
 
@@ -161,6 +167,25 @@ func (a *app) show(p *prompted) error {
 	}
 	_, err := a.out.Write([]byte(b.String()))
 	return err
+}
+
+// showWhole writes the whole conversation: as JSON the messages, one per line.
+func (a *app) showWhole(p *prompted) error {
+	for _, m := range p.held.Original() {
+		if a.json {
+			if err := a.put(m); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, b := range m.Blocks {
+			s := window.SpanOf(m.Role, b)
+			if _, err := fmt.Fprintf(a.out, "%s\n%s\n\n", label(s), strings.TrimSuffix(s.Text, "\n")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // notes says what is special about a window.

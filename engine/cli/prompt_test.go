@@ -66,6 +66,11 @@ func TestPrompt(t *testing.T) {
 	if len(parts) < 5 || parts[0] != window.PartTools || parts[len(parts)-1] != window.PartDeps {
 		t.Errorf("parts %q", parts)
 	}
+	has(t, p.must(0, "prompt", "r1", "ask", "--original").out, "Look at this.", "there is no such file\n\n--- history, assistant, ~1 token\ndone\n")
+	if messages := lines[window.Message](t, p.must(0, "prompt", "r1", "ask", "--original", "--json").out); len(messages) != 4 {
+		t.Errorf("%+v", messages)
+	}
+	has(t, p.must(0, "node", "r1", "ask", "--json").out, `"windows":{"pointers":0,"cleared":0,"compactions":0}`)
 	for _, args := range [][]string{{"r1", "ask", "--call", "9"}, {"r1", "ask", "--conversation", "3"}, {"r1", "nowhere"}, {"r2", "ask"}} {
 		p.must(cli.ExitRefused, append([]string{"prompt"}, args...)...)
 	}

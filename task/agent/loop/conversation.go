@@ -43,6 +43,8 @@ type conversation struct {
 	// plan plans the windows, todo is the list that is repeated in them, if there is one.
 	plan *window.Planner
 	todo *tool.Todo
+	// view is the window of the coming call.
+	view window.View
 	// allowed, if not nil, are the only tools that may be called in this turn.
 	allowed []string
 	// repair is what was said last about an answer.
@@ -337,7 +339,7 @@ func (c *conversation) key(name string) string {
 
 // ask makes the model call.
 func (c *conversation) ask(ctx context.Context, name string, n int, plan window.Plan, announced *announcement) (Turn, error) {
-	w := c.window(name, plan)
+	w := c.window(name)
 	return c.patiently(ctx, c.agent.Model, w, n, func() {
 		c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt, Plan: &plan, Repair: c.repair}, announced)
 	})

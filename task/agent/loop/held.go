@@ -150,3 +150,36 @@ func (h Held) Window(n int) (view window.View, same bool, err error) {
 	}
 	return view, view.Hash == h.Calls[n-1].Plan.Hash, nil
 }
+
+// Original is all that was said, with the whole text of each result: also what is in no window any more.
+func (h Held) Original() []window.Message {
+	messages := append(slices.Clip(h.Opening.Before), h.Opening.First)
+	add := func(role window.Role, blocks []window.Block) {
+		if len(blocks) > 0 {
+			messages = append(messages, window.Message{Role: role, Blocks: blocks})
+		}
+	}
+	for _, m := range h.Calls {
+		if m.repair != "" {
+			add(window.User, text(m.repair))
+		}
+		add(window.Assistant, m.Turn.Blocks)
+		add(window.User, m.Results)
+	}
+	return messages
+}
+
+// Reduced counts what was taken out of the conversation's windows: results told by a pointer, results cleared, compactions.
+func (h Held) Reduced() (pointers, cleared, compactions int) {
+	p := window.Open(h.Opening)
+	for _, m := range h.Calls {
+		p.Apply(m.Plan)
+		p.Said(m.Turn.Blocks, m.Turn.Usage)
+		p.Told(m.Results)
+		cleared += len(m.Plan.Clear)
+		if m.Plan.Compact != nil {
+			compactions++
+		}
+	}
+	return p.Repeats(), cleared, compactions
+}

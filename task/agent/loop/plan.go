@@ -57,7 +57,8 @@ func (c *conversation) decide(ctx context.Context, name string, n int) (window.P
 	}
 	c.plan.Apply(plan)
 	c.allowed = plan.Allowed
-	plan.Hash = c.plan.View(plan).Hash
+	c.view = c.plan.View(plan)
+	plan.Hash = c.view.Hash
 	switch {
 	case plan.Compact != nil:
 		c.tell(Event{Kind: Compacted}, n)
@@ -144,8 +145,8 @@ func (c *conversation) condense(ctx context.Context, name string, n int, prompt 
 }
 
 // window is what the model is given.
-func (c *conversation) window(name string, plan window.Plan) Window {
-	v := c.plan.View(plan)
+func (c *conversation) window(name string) Window {
+	v := c.view
 	return Window{Key: c.key(name), System: v.System, Tools: c.shown(v.Tools), Messages: v.Messages, Allowed: v.Allowed, Marks: v.Marks,
 		Schema: c.plan.Opening().Setup.Schema, MaxTokens: c.agent.MaxTokens}
 }

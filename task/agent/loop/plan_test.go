@@ -184,6 +184,14 @@ func TestWindowsCanBeMadeAgain(t *testing.T) {
 			if len(kills) == 0 && d.purse.output() != int64(turns+1000*compactions) {
 				t.Errorf("%d tokens are booked, for %d turns and %d compactions", d.purse.output(), turns, compactions)
 			}
+			p, c, s := held[0].Reduced()
+			if p == 0 || c != clears || s != compactions {
+				t.Errorf("%d pointers, %d cleared, %d compactions are counted", p, c, s)
+			}
+			whole, _ := schema.Encode(held[0].Original())
+			if n := bytes.Count(whole, []byte(" and so on and so on")); bytes.Contains(whole, []byte("artifact=")) || bytes.Contains(whole, []byte("Same as the result")) || n < turns-4 {
+				t.Errorf("of the original %d results are whole", n)
+			}
 			last, _, _ := held[0].Window(turns)
 			recited := last.Messages[len(last.Messages)-1].Blocks
 			if text := recited[len(recited)-1].Text; !strings.Contains(text, "<todo>\n[ ] 1. read all\n") || !strings.HasSuffix(text, ".") {

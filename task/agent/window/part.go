@@ -75,6 +75,12 @@ func (v View) Spans() (spans []Span) {
 	return spans
 }
 
+// SpanOf is a block of a conversation by itself.
+func SpanOf(role Role, b Block) Span {
+	text := b.shown()
+	return Span{Part: PartHistory, Role: role, Kind: b.Kind, Name: b.Name, Text: text, Tokens: Tokens(len(text))}
+}
+
 func (v View) marks(message, block int) bool {
 	for _, m := range v.Marks {
 		if m.Message == message && m.Block == block {
