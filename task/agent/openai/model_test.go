@@ -54,7 +54,7 @@ func TestAToolLoopOnTheWire(t *testing.T) {
 				{"id":"call_2","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Oslo\"}"}}]},
 				{"role":"tool","tool_call_id":"call_1","content":"sunny in Rome"},{"role":"tool","tool_call_id":"call_2","content":"sunny in Oslo"}]}`)
 		} else {
-			head := `"model":"gpt-6-sol","stream":true,"store":false,"max_output_tokens":99,"reasoning":{"effort":"low"},"instructions":"Be brief.",
+			head := `"model":"gpt-6-sol","stream":true,"store":false,"prompt_cache_key":"cairn-59349975d08652422e221b68","max_output_tokens":99,"reasoning":{"effort":"low"},"instructions":"Be brief.",
 				"tools":[{"type":"function","name":"weather","description":"tells it","strict":false,"parameters":` + string(wiretest.Weather.Schema) + `}]`
 			wiretest.Same(t, "the first request", s.request(0), `{`+head+`,"input":[{"role":"user","content":"Weather?"}]}`)
 			_, items := opening(false, part{text: "Let me see"}, rome, oslo)
