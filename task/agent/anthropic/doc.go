@@ -9,6 +9,8 @@
 //
 //	anthropic.New(anthropic.Config{Model: "…", Options: []option.RequestOption{bedrock.WithConfig(aws)}})
 //
+// What they authorize a request with is cut out of errors as the key is.
+//
 // # The prompt cache
 //
 // Info tells the rules: at most four breakpoints, which see 20 blocks back, and the least prefix that the model caches. A Window

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/anthropic"
@@ -157,6 +159,15 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%d requests: the SDK retries", len(s.bodies))
 			}
 		})
+	}
+}
+
+// TestAKeyInOptions is no more told than one in Config.
+func TestAKeyInOptions(t *testing.T) {
+	s := serve(t, refuse(401, "authentication_error"))
+	_, err := s.model(func(c *anthropic.Config) { c.Key, c.Options = "", append(c.Options, option.WithAPIKey(secret)) }).Call(t.Context(), planned())
+	if f := cairn.FailureOf(err); f.Code != loop.ModelAuth || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "[redacted]") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openai/openai-go/v3/option"
+
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/internal/wiretest"
@@ -154,6 +156,17 @@ func TestErrors(t *testing.T) {
 					t.Errorf("usage %+v, %d requests", resp.Usage, len(s.bodies))
 				}
 			})
+		}
+	})
+}
+
+// TestAKeyInOptions is no more told than one in Config.
+func TestAKeyInOptions(t *testing.T) {
+	both(t, func(t *testing.T, chat bool) {
+		s := serve(t, chat, refuse(401, "invalid_api_key"))
+		_, err := s.model(func(c *openai.Config) { c.Key, c.Options = "", append(c.Options, option.WithAPIKey(secret)) }).Call(t.Context(), planned())
+		if f := cairn.FailureOf(err); f.Code != loop.ModelAuth || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "[redacted]") {
+			t.Errorf("%v", err)
 		}
 	})
 }
