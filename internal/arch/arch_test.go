@@ -89,6 +89,12 @@ var rules = []rule{
 		never:    []string{"github.com/modelcontextprotocol/..."},
 	},
 	{
+		why:      "the clouds' libraries are for who asks a model through a cloud: the module that tests it is another",
+		packages: []string{"..."},
+		never: []string{"github.com/anthropics/anthropic-sdk-go/v2/bedrock", "github.com/anthropics/anthropic-sdk-go/v2/vertex",
+			"github.com/aws/...", "google.golang.org/...", "cloud.google.com/..."},
+	},
+	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
 		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./tool/...", "./cmd/...", "./examples/..."},
