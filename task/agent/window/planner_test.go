@@ -268,16 +268,16 @@ func TestMarks(t *testing.T) {
 		return marks, plan
 	}
 	for i, want := range []string{
-		"[{-1 0 false} {0 0 false}]",
-		"[{-1 0 false} {0 0 false} {2 1 false}]",
-		"[{-1 0 false} {2 1 false} {4 1 false}]",
+		"[{-2 0 false} {-1 0 false} {0 0 false}]",
+		"[{-2 0 false} {-1 0 false} {0 0 false} {2 1 false}]",
+		"[{-2 0 false} {-1 0 false} {2 1 false} {4 1 false}]",
 	} {
 		if marks, _ := call(int64(i+1) * 1000); fmt.Sprint(marks) != want {
 			t.Errorf("call %d: %v, want %s", i+1, marks, want)
 		}
 	}
 	// Pauses that are longer than an entry lives ask for the longer life, from then on.
-	if marks, _ := call(400_000); fmt.Sprint(marks) != "[{-1 0 true} {4 1 true} {6 1 true}]" {
+	if marks, _ := call(400_000); fmt.Sprint(marks) != "[{-2 0 true} {-1 0 true} {4 1 true} {6 1 true}]" {
 		t.Errorf("after a pause: %v", marks)
 	}
 	for at := int64(401_000); ; at += 1000 {
@@ -285,16 +285,16 @@ func TestMarks(t *testing.T) {
 		if !plan.Rewrites() {
 			continue
 		}
-		if fmt.Sprint(marks[:2]) != "[{-1 0 true} {0 0 true}]" || len(marks) != 3 || !marks[2].Long { // the first result is rewritten
+		if fmt.Sprint(marks[:3]) != "[{-2 0 true} {-1 0 true} {0 0 true}]" || len(marks) != 4 || !marks[3].Long { // the first result is rewritten
 			t.Errorf("a rewrite: %v", marks)
 		}
 		break
 	}
-	short := window.Open(opening(window.Setup{System: "s", Cache: claude}))
-	plan := short.Decide(window.Now{})
-	short.Apply(plan)
-	if marks := short.View(plan).Marks; marks == nil || len(marks) != 0 {
-		t.Errorf("a prefix below the minimum is marked: %v", marks)
+	none := window.Open(opening(window.Setup{System: "s"}))
+	plan := none.Decide(window.Now{})
+	none.Apply(plan)
+	if marks := none.View(plan).Marks; marks != nil {
+		t.Errorf("a provider without marks is given %v", marks)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestSpans(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s %s%s%s: %s\n", s.Part, s.Role, s.Name, mark, s.Text)
 	}
-	const want = `tools read: {"name":"read","description":"reads","schema":{"type":"object"}}
+	const want = `tools read |: {"name":"read","description":"reads","schema":{"type":"object"}}
 system : You are careful.
 examples  |: <examples>
 <example>
