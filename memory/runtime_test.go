@@ -45,7 +45,7 @@ func (b *bank) Recall(ctx context.Context, q memory.Query) (memory.Found, error)
 	return found, b.fail[q.Bank]
 }
 
-func (b *bank) Primers(_ context.Context, name string, _ []string) (map[string]string, error) {
+func (b *bank) Primers(_ context.Context, name string, _ []string, _ memory.Filter) (map[string]string, error) {
 	return b.primers[name], nil
 }
 
