@@ -103,7 +103,7 @@ func (f *files) listing(s *shelf, top filePlace) string {
 	}
 	for _, bank := range f.tree.banks {
 		if n := s.odd[bank]; n > 0 && top.name == "" && (top.bank == "" || top.bank == bank) {
-			fmt.Fprintf(&b, "(%d pinned notes of bank %s are not shown: their ids are no paths.)\n", n, bank)
+			fmt.Fprintf(&b, "(Not shown, as their ids are no paths: %d of the pinned notes of bank %s.)\n", n, bank)
 		}
 	}
 	return b.String()

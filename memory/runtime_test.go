@@ -257,6 +257,7 @@ func TestMistakesOfAMemory(t *testing.T) {
 		"unknown budget":   {Bank: "a", Budget: "huge"},
 		"unknown retain":   {Bank: "a", Retain: "always"},
 		"unknown switch":   {Bank: "a", Tools: "maybe"},
+		"files nowhere":    {Bank: "a", Tools: memory.Files, WriteBanks: []string{}},
 		"empty query":      {Bank: "a", Recall: memory.RecallBy("")},
 		"nameless primer":  {Bank: "a", Primers: []string{""}},
 		"scope and branch": {Bank: "a", Tags: []string{"branch:x", "scope:main"}},
