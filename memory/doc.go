@@ -78,7 +78,7 @@
 //   - A file keeps its id over its versions: a primer is always given in the latest that its reader may see. The notes
 //     are called conventions, conventions@2, conventions@3 (PrimerOf). Edits supersede, deletions leave a note that
 //     supersedes and never holds, a renamed file is derived from what it was. Nothing is destroyed: the versions are listed
-//     by notes list --status accepted, a person's reject takes one back, forgetting the first forgets all.
+//     by notes list --status accepted, a person's reject takes one back, forgetting one forgets what was made of it.
 //   - The tool shows what a recall of the bank could show, by tags, and writes with the tags that remember would. So what a branch
 //     makes of a file of main is the branch's, until main says it, and the branch's own comes before what is of main.
 //   - Files lie in the namespace of the workflow that created them, also when another one edits them. They are not told to a

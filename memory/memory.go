@@ -16,7 +16,7 @@ type Memory struct {
 	// bank is required, here or around.
 	Bank  string
 	Banks []string
-	// WriteBanks are those of the banks that Retain and the remember tool write to. Nil is all of them.
+	// WriteBanks are those of the banks that Retain and the tools remember and memory write to. Nil is all of them.
 	WriteBanks []string
 	// Tags narrow what is recalled and mark what is written; see the package's "Banks and tags". Nil inherits, an empty list
 	// clears. The default is none.
