@@ -55,6 +55,8 @@ const (
 	KeepInLoop Code = "KEEP_IN_LOOP"
 	// TooManyGenerations: a chain of runs is as long as it may get.
 	TooManyGenerations Code = "TOO_MANY_GENERATIONS"
+	// ForkSource: the task that another one forks has left no conversation to go on from.
+	ForkSource Code = "FORK_SOURCE"
 	// Cancelled: the run was asked to cancel, or the task's surroundings failed.
 	Cancelled Code = "CANCELLED"
 )

@@ -85,6 +85,8 @@ type TaskSpec struct {
 	Schema     json.RawMessage
 	SchemaHash string
 	After      []string
+	// Fork is the key of the task whose final conversation this one begins with; "" is none. It waits for that task.
+	Fork string
 	// Policy may change between two versions of a workflow without being a divergence.
 	Policy Policy
 	// SkipIf is asked once, when the task's turn has come.

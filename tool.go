@@ -6,12 +6,17 @@ import (
 	"time"
 )
 
+// ConversationRecord is the name under which the journal of an agent's task keeps its last finished conversation: a JSON list
+// of objects with role and blocks, as package task/agent/window has them. A task that forks this one begins with it.
+const ConversationRecord = "conversation"
+
 // Message is something said before, in a conversation that an agent goes on with.
 type Message struct {
 	// Role is user, assistant, system or tool.
 	Role    string `json:"role"`
 	Content string `json:"content,omitempty"`
-	// Data is a provider's own form of the message, if it was kept.
+	// Data is the whole message in the form of who has kept it, if it was: of a forked conversation all its blocks, as
+	// ConversationRecord has them. Content is then the text of them alone.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 

@@ -116,7 +116,7 @@ func (g *order) report() (mistakes []error) {
 		}
 		slices.SortFunc(names, comparePaths)
 		mistakes = append(mistakes, &cairn.Error{Code: cairn.InvalidTree, Path: names[0],
-			Message: fmt.Sprintf("nothing of it can start: %s come After what comes after them", strings.Join(names, ", "))})
+			Message: fmt.Sprintf("nothing of it can start: %s come After, or fork, what comes after them", strings.Join(names, ", "))})
 	}
 	return mistakes
 }

@@ -175,6 +175,10 @@ func (m *Machine) rewire(dirty []*cell) {
 		}
 		m.rearrange(part)
 	}
+	for _, n := range m.memo.restless { // what they wait for may be less than before
+		m.offer(n)
+	}
+	m.memo.restless = nil
 }
 
 // inClosed says that a part is closed, or stands in one that is.
@@ -213,6 +217,7 @@ func (m *Machine) restore(check, closed bool) {
 	if check || s.Structure != "" {
 		mo.noted()
 	}
+	mo.restless = nil // all are offered that can be
 	m.wire(mo.root)
 	if closed {
 		mo.root.closed = true

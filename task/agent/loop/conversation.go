@@ -19,7 +19,7 @@ import (
 
 // Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
 // JSON list of Message.
-const Conversation = "conversation"
+const Conversation = cairn.ConversationRecord
 
 // scopeKey holds the name of the tool call that a conversation is part of.
 type scopeKey struct{}
@@ -167,7 +167,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 	if err != nil {
 		return task.Response{}, err
 	}
-	c.messages = append(c.before(), first)
+	c.messages = join(c.before(), first)
 	most := orDefault(c.agent.MaxTurns, DefaultMaxTurns, 1<<31-1)
 	repairs := orDefault(c.agent.Repairs, DefaultRepairs, 0)
 	for n := 1; n <= most; n++ {
@@ -237,9 +237,14 @@ func (c *conversation) first() window.Message {
 	return window.Message{Role: window.User, Blocks: blocks}
 }
 
-// before is what was said in the thread that the task goes on with. It is frozen with the task: equal in each attempt.
+// before is what was said in the thread that the task goes on with, or in the conversation that it forks. It is frozen with
+// the task: equal in each attempt.
 func (c *conversation) before() (messages []window.Message) {
 	for _, m := range c.req.History {
+		if kept, ok := forked(m); ok {
+			messages = append(messages, kept)
+			continue
+		}
 		role := window.User
 		if m.Role == string(window.Assistant) {
 			role = window.Assistant

@@ -29,7 +29,7 @@
 // # The window
 //
 // Always in this order: the tools, the agent's own first; the system text; what was said before in the thread that the task
-// goes on with (memory.Conversation); the first message with memory, prompt, output
+// goes on with (memory.Conversation), or the conversation that it forks (task.Task.Fork), block for block; the first message with memory, prompt, output
 // schema and earlier failures; then turns and results. A turn only adds messages at the end. Equal states give equal bytes.
 //
 // # Answers
