@@ -37,6 +37,16 @@ type Tool struct {
 	Timeout time.Duration
 	// Call does it. An error is told to the model. An answer that is a JSON string is meant to be shown as its text.
 	Call func(ctx context.Context, in json.RawMessage) (json.RawMessage, error)
+	// Delegation is set of a tool whose work is done by a sub-agent.
+	Delegation *Delegation
 	// Revert takes back a call that has happened, by what went in and what came out; nil where there is no way back.
 	Revert func(ctx context.Context, in, out json.RawMessage) error
+}
+
+// Delegation is what has to be known of a tool's sub-agent before anything runs.
+type Delegation struct {
+	// Identity is the sub-agent's, as far as it tells.
+	Identity string
+	// Writes are the working directories, clean, that it may change, Models those that its calls are made with.
+	Writes, Models []string
 }

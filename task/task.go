@@ -88,6 +88,7 @@ func (t Task[T]) Lower() cairn.Spec {
 	}
 	spec.Identity, spec.Anonymous = identity(t.Agent, t.Version)
 	spec.Models = models(t.Agent)
+	spec.Writes = writes(t.Agent)
 	t.lowerFork(spec, &wrong)
 	spec.Policy.Config = lowerWith(t.With, spec, &wrong)
 	checkPolicy(&spec.Policy, &wrong)

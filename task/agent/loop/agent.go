@@ -89,7 +89,11 @@ func (a *Agent) Identity() string {
 		Repairs   int
 	}{a.System, nil, a.MaxTokens, a.MaxTurns, a.Repairs}
 	for _, t := range a.Tools {
-		config.Tools = append(config.Tools, spec{t.Name, t.Description, string(t.Schema)})
+		one := spec{Name: t.Name, Description: t.Description, Schema: string(t.Schema)}
+		if t.Delegation != nil {
+			one.Delegate = t.Delegation.Identity
+		}
+		config.Tools = append(config.Tools, one)
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail
 	if err != nil {
@@ -104,14 +108,18 @@ func (a *Agent) Identity() string {
 }
 
 // spec is a tool as a model sees it.
-type spec struct{ Name, Description, Schema string }
+type spec struct {
+	Name, Description, Schema string
+	// Delegate is who works behind it.
+	Delegate string `json:",omitempty"`
+}
 
-// Models are those that calls are billed under.
+// Models are those that calls are billed under, with those of sub-agents behind the tools.
 func (a *Agent) Models() []string {
 	if a.Model == nil {
 		return nil
 	}
-	return a.Model.Info().Models
+	return append(slices.Clip(a.Model.Info().Models), a.delegated(func(d *cairn.Delegation) []string { return d.Models })...)
 }
 
 // open finds the conversation of this agent and prompt in the task's journal.

@@ -23,7 +23,7 @@
 // first message ends with what went wrong in the last three, at most 1,000 bytes each.
 //
 // Usage is booked by the attempt that made the call (task.Spend). Where an attempt was killed before that could be committed
-// the next one books it; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
+// the next one books it, with that of sub-agents behind finished calls of tools; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
 // used is lost.
 //
 // # The window
