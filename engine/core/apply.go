@@ -134,6 +134,7 @@ func (s *State) decision(d *Decision) error {
 		if d.InputHash != "" {
 			t.InputHash, t.Input = d.InputHash, d.Input
 		}
+		t.Delegate = d.Policy != nil && d.Policy.Delegate != nil
 		if d.Fork != "" {
 			t.Fork = d.Fork
 		}

@@ -187,6 +187,8 @@ type memo struct {
 	// forks are the mounted tasks that fork a key; restless those of them that have to be offered once the plan is wired.
 	forks    map[string][]*node
 	restless []*node
+	// writers are the mounted tasks whose sub-agents may change things.
+	writers []*node
 	// changed holds the lines that a step has touched as they were before it, nil for new ones, in order of touch.
 	changed map[string]*Line
 	touched []string

@@ -116,6 +116,7 @@ func (m *Machine) complete() {
 	m.keyed()
 	m.prices(mo.fresh)
 	m.aimless(mo.fresh)
+	m.conflicts(mo.fresh)
 	for _, n := range fresh {
 		mo.count(n)
 	}

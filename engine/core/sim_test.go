@@ -25,6 +25,7 @@ type node struct {
 	of       reflect.Type // the output's, int by default
 	fork     string
 	agent    bool
+	writes   []string
 	mistakes []error
 }
 
@@ -36,7 +37,7 @@ func (n node) Lower() cairn.Spec {
 	if err != nil {
 		panic(err)
 	}
-	t := &cairn.TaskSpec{SchemaHash: s.Hash, After: n.after, Policy: n.policy, SkipIf: n.skip, Run: noRun, Fork: n.fork, Prompted: n.agent || n.fork != ""}
+	t := &cairn.TaskSpec{SchemaHash: s.Hash, After: n.after, Policy: n.policy, SkipIf: n.skip, Run: noRun, Fork: n.fork, Writes: n.writes, Prompted: n.agent || n.fork != ""}
 	if n.input == nil && n.fork != "" {
 		n.input = func(*cairn.View) string { return "ask" }
 	}

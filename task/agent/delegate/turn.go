@@ -30,14 +30,14 @@ func (w *turns) enter(ctx context.Context, dir string) (inside context.Context, 
 	inside = context.WithValue(ctx, heldKey{}, append(slices.Clip(mine), dir))
 	for {
 		w.mu.Lock()
-		if w.freed == nil {
+		taken := slices.ContainsFunc(w.held, func(other string) bool { return overlap(dir, other) && !slices.Contains(mine, other) })
+		switch {
+		case !taken:
+			w.held = append(w.held, dir)
+		case w.freed == nil:
 			w.freed = make(chan struct{})
 		}
 		freed := w.freed
-		taken := slices.ContainsFunc(w.held, func(other string) bool { return overlap(dir, other) && !slices.Contains(mine, other) })
-		if !taken {
-			w.held = append(w.held, dir)
-		}
 		w.mu.Unlock()
 		if !taken {
 			return inside, func() { w.leave(dir) }, nil
@@ -55,8 +55,10 @@ func (w *turns) leave(dir string) {
 	defer w.mu.Unlock()
 	i := slices.Index(w.held, dir)
 	w.held = slices.Delete(w.held, i, i+1)
-	close(w.freed)
-	w.freed = nil
+	if w.freed != nil { // all who wait look again
+		close(w.freed)
+		w.freed = nil
+	}
 }
 
 // overlap says that one directory is the other, or inside of it.
