@@ -66,7 +66,7 @@ func New(c Config) cairn.Tool {
 	}
 	agent, err := task.Isolate(c.Agent, how)
 	if c.Share < 0 || c.Timeout < 0 {
-		err = errors.Join(err, errors.New("Share and Timeout must not be negative"))
+		err = errors.Join(err, errors.New("a Share or a Timeout must not be negative"))
 	}
 	if err != nil {
 		panic(&cairn.Error{Code: tool.Invalid, Message: "delegate: " + err.Error(), Next: "mend the delegate.New that makes it"})
