@@ -10,9 +10,12 @@ import (
 )
 
 // Within returns a context whose conversations are part of something that has this name in the task's journal, such as a call
-// of a tool: they are told apart from the task's own and those of other names. Calls of tools have it already. The name has
-// to be the same in each attempt.
+// of a tool: they are told apart from the task's own and those of other names. Calls of a loop's tools have it already, and
+// stay what they are. The name has to be the same in each attempt.
 func Within(ctx context.Context, name string) context.Context {
+	if _, known := ctx.Value(scopeKey{}).(string); known {
+		return ctx
+	}
 	return context.WithValue(ctx, scopeKey{}, name)
 }
 

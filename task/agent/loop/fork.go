@@ -22,13 +22,16 @@ func forked(m cairn.Message) (out window.Message, ok bool) {
 	return out, string(out.Role) == m.Role && (out.Role == window.User || out.Role == window.Assistant)
 }
 
-// join puts the first message of a task after what was said before. Where the user has spoken last it goes on in the same
-// message: two in a row are not taken by every provider.
-func join(before []window.Message, first window.Message) []window.Message {
-	if n := len(before); n > 0 && before[n-1].Role == window.User {
-		last := before[n-1]
-		before[n-1] = window.Message{Role: last.Role, Blocks: slices.Concat(last.Blocks, first.Blocks)}
-		return before
+// goOn begins the first message with the last one before it, where the user has spoken last: two in a row are not taken by
+// every provider.
+func goOn(o *window.Opening) {
+	n := len(o.Before)
+	if n == 0 || o.Before[n-1].Role != window.User {
+		return
 	}
-	return append(before, first)
+	o.First.Blocks = slices.Clone(o.Before[n-1].Blocks)
+	for range o.First.Blocks {
+		o.Parts = append(o.Parts, window.PartHistory)
+	}
+	o.Before = o.Before[:n-1]
 }

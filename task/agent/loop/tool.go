@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -28,6 +29,11 @@ type outcome struct {
 	Attempt int           `json:"attempt,omitempty"`
 }
 
+// block is what the model is told.
+func (o outcome) block(use window.Block) window.Block {
+	return window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: o.Text, Error: o.Error}
+}
+
 // results runs the tools that a turn asks for, side by side. The results come in the order of the calls.
 func (c *conversation) results(ctx context.Context, n int, calls []window.Block) ([]window.Block, error) {
 	results, outs, meters := make([]window.Block, len(calls)), make([]outcome, len(calls)), make([]*tally, len(calls))
@@ -46,7 +52,7 @@ func (c *conversation) results(ctx context.Context, n int, calls []window.Block)
 			if lost := announced.wait(); err == nil {
 				err = lost
 			}
-			results[i] = window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
+			results[i] = out.block(use)
 			return err
 		})
 	}
@@ -73,6 +79,8 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 	switch {
 	case !known:
 		return refuse("There is no tool %q. The tools are: %s.", use.Name, strings.Join(c.names(), ", "))
+	case c.allowed != nil && !slices.Contains(c.allowed, use.Name):
+		return refuse("%s can't be called now. The tools that can: %s.", use.Name, strings.Join(c.allowed, ", "))
 	case use.Input == nil:
 		return refuse("The arguments are no JSON: %s", use.Text)
 	case !isObject(use.Input):
@@ -88,7 +96,7 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 			"It was not made again. Find out, if you can, before you call the tool once more.", use.Name)
 	}
 	key := c.key(name)
-	what := intent{key, c.call.Attempt, tool.Name, tool.SideEffect, tool.Idempotent}
+	what := intent{Key: key, Attempt: c.call.Attempt, Tool: tool.Name, SideEffect: tool.SideEffect, Idempotent: tool.Idempotent}
 	if tool.SideEffect && !tool.Idempotent { // it has to be known before
 		err = c.record(ctx, name+".intent", what)
 	} else {
