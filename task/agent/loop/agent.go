@@ -119,8 +119,13 @@ func (a *Agent) Identity() string {
 		MaxTokens int
 		MaxTurns  int
 		Repairs   int
-	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs}
+		// Delegates are who works behind the tools.
+		Delegates []string `json:",omitempty"`
+	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs, nil}
 	for _, t := range a.Tools {
+		if t.Delegation != nil {
+			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
+		}
 		config.Tools = append(config.Tools, window.ToolOf(t))
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail
@@ -135,7 +140,7 @@ func (a *Agent) Identity() string {
 	return "loop/1 " + model + " " + hex.EncodeToString(sum[:8])
 }
 
-// Models are those that calls are billed under.
+// Models are those that calls are billed under, those of the compactor and of sub-agents behind the tools included.
 func (a *Agent) Models() (names []string) {
 	if a.Model != nil {
 		names = slices.Clone(a.Model.Info().Models)
@@ -145,6 +150,11 @@ func (a *Agent) Models() (names []string) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
+		}
+	}
+	for _, name := range a.delegated(func(d *cairn.Delegation) []string { return d.Models }) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

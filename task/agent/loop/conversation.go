@@ -19,7 +19,7 @@ import (
 
 // Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
 // JSON list of Message.
-const Conversation = "conversation"
+const Conversation = cairn.ConversationRecord
 
 // scopeKey holds the name of the tool call that a conversation is part of.
 type scopeKey struct{}

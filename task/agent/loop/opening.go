@@ -77,6 +77,7 @@ func (c *conversation) opening(ctx context.Context) (window.Opening, error) {
 	}
 	within, _ := ctx.Value(scopeKey{}).(string)
 	o := window.Opening{Within: within, Setup: s, Before: c.before(), First: window.Message{Role: window.User}}
+	goOn(&o)
 	add := func(part window.Part, said string) {
 		if said != "" {
 			o.First.Blocks, o.Parts = append(o.First.Blocks, text(said)...), append(o.Parts, part)
@@ -131,9 +132,14 @@ func (c *conversation) prompt(ctx context.Context) (string, error) {
 	return b.String(), nil
 }
 
-// before is what was said in the thread that the task goes on with. It is frozen with the task: equal in each attempt.
+// before is what was said in the thread that the task goes on with, or in the conversation that it forks. It is frozen with
+// the task: equal in each attempt.
 func (c *conversation) before() (messages []window.Message) {
 	for _, m := range c.req.History {
+		if kept, ok := forked(m); ok {
+			messages = append(messages, kept)
+			continue
+		}
 		role := window.User
 		if m.Role == string(window.Assistant) {
 			role = window.Assistant
