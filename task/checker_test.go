@@ -26,6 +26,10 @@ func (b broken) Check(tools bool) error {
 
 func TestAgentIsChecked(t *testing.T) {
 	gone, none := errors.New("the program is gone"), errors.New("it takes no tools")
+	apart := task.Delegate[string]{ID: "a", Agent: broken{gone, none}, Writer: true, Prompt: func(*cairn.View) string { return "x" }}.Lower()
+	if len(apart.Mistakes) != 1 || apart.Mistakes[0].Error() != "Agent: the program is gone" {
+		t.Errorf("of a Delegate: %v", apart.Mistakes)
+	}
 	for _, tt := range []struct {
 		agent            broken
 		mistake, noTools string

@@ -47,13 +47,13 @@ type record struct {
 	Steps []string `json:"steps,omitempty"`
 }
 
-// Recorded is the value of a finished Step, from its entry in a journal: for those who look at a run from outside.
-func Recorded[T any](entry json.RawMessage) (value T, err error) {
+// StepValue is the value in the journal's record of a finished step, for those who read journals.
+func StepValue(raw json.RawMessage) (json.RawMessage, error) {
 	var rec record
-	if err = json.Unmarshal(entry, &rec); err == nil {
-		err = json.Unmarshal(rec.Value, &value)
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return nil, fmt.Errorf("this is no record of a step: %w", err)
 	}
-	return value, err
+	return rec.Value, nil
 }
 
 // step is Step without its type: the value goes into what out points to.

@@ -1,4 +1,4 @@
-// Package answer is what agents of all kinds do about an answer: they say how it has to look (Wanted), find the JSON in what
+// Package answer is what agents of all kinds do about an answer: they find the JSON in what
 // a model says (Read), say why an answer is refused (Refused), and what went wrong in earlier attempts (Earlier).
 //
 //	output, wrong := answer.Read(text, req.Schema, req.Check)

@@ -1,16 +1,10 @@
 package answer
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/cairnrun/cairn/internal/grapheme"
 )
-
-// Wanted says that an answer has to fit a schema, for the first message to a model that is not held to it otherwise.
-func Wanted(schema json.RawMessage) string {
-	return "Your last message must be JSON that fits this schema, and nothing else.\n<output_schema>\n" + string(schema) + "\n</output_schema>"
-}
 
 // Refused is what a model is told whose answer does not fit. json says that the answer has a schema.
 func Refused(wrong error, json bool) string {

@@ -37,6 +37,9 @@ type Config struct {
 	Args []string
 	// Tools are the agent's own, served together with those of the task.
 	Tools []cairn.Tool
+	// Writer says that the program may change what is in Dir: tasks with such agents in one Dir, or in one inside of the other,
+	// that could run at once are a mistake of the tree.
+	Writer bool
 	// ID tells conversations apart that are held in one task about equal prompts.
 	ID string
 	// Inherit are names of variables of this process that the program sees, keys of its provider among them; Env are more, as
@@ -181,8 +184,13 @@ func (a *Agent) Identity() string {
 		Program, Dir, Model, System string
 		Tools                       []spec
 		Repairs                     int
-	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs}
+		// Delegates are who works behind the tools.
+		Delegates []string
+	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, nil}
 	for _, t := range a.cfg.Tools {
+		if t.Delegation != nil {
+			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
+		}
 		config.Tools = append(config.Tools, spec{t.Name, t.Description, string(t.Schema)})
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail
@@ -193,12 +201,36 @@ func (a *Agent) Identity() string {
 	return "command/1 " + a.template.Name + " " + hex.EncodeToString(sum[:8])
 }
 
-// Models are those that calls are billed under, as far as that is known.
+// Models are those that calls are billed under, as far as that is known, those of sub-agents behind the tools included.
 func (a *Agent) Models() []string {
-	if a.cfg.Model == "" {
-		return nil
+	return a.with(a.cfg.Model, func(d *cairn.Delegation) []string { return d.Models })
+}
+
+// Writes is Dir, if the agent is a Writer, and what sub-agents behind its tools may change.
+func (a *Agent) Writes() []string {
+	dir := ""
+	if a.cfg.Writer {
+		dir = a.cfg.Dir
 	}
-	return []string{a.cfg.Model}
+	return a.with(dir, func(d *cairn.Delegation) []string { return d.Writes })
+}
+
+// with is one of the agent's own, if it is not "", and what is known of the sub-agents behind the tools, each once.
+func (a *Agent) with(own string, of func(*cairn.Delegation) []string) (all []string) {
+	if own != "" {
+		all = append(all, own)
+	}
+	for _, t := range a.cfg.Tools {
+		if t.Delegation == nil {
+			continue
+		}
+		for _, one := range of(t.Delegation) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
 }
 
 // Run holds the conversation, or goes on with one that an earlier attempt has begun. See the package comment.

@@ -553,6 +553,31 @@ func TestToolsOfTheTask(t *testing.T) {
 	}
 }
 
+// TestUsageBehindTools: what an agent behind a served tool uses is the task's, and that of a killed attempt is not lost.
+func TestUsageBehindTools(t *testing.T) {
+	p := newPlace(t)
+	d := &disk{records: map[string]json.RawMessage{}, ends: ".turn.1"}
+	try := func(attempt int) error {
+		call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
+		agent := p.agent("codex", "repeats", func(c *command.Config) {
+			c.Tools = p.tally.tools()
+			c.Tools[1].Call = func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+				task.Spend(ctx, cairn.Usage{Model: "small", Output: 1000})
+				return json.RawMessage(`"done"`), nil
+			}
+		})
+		_, err := task.Task[string]{ID: textKey, Agent: agent, Prompt: func(*cairn.View) string { return "do it" }}.Lower().Task.Run(cairn.WithCall(t.Context(), call), call)
+		return err
+	}
+	if err := try(1); !errors.Is(err, errKilled) || d.spent < 1000 {
+		t.Fatalf("%v, %d", err, d.spent)
+	}
+	d.ends, d.dead, d.spent = "", false, 0
+	if err := try(2); err != nil || d.spent < 1000 || d.spent >= 2000 || p.tally.looked != 0 {
+		t.Errorf("%v, booked %d", err, d.spent)
+	}
+}
+
 // TestAToolThatEndsTheAttempt: a budget that an agent behind a tool has used up ends the program, too.
 func TestAToolThatEndsTheAttempt(t *testing.T) {
 	p := newPlace(t)
@@ -687,7 +712,14 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s twice", a)
 		}
 	}
-	if got := p.agent("codex", "works").Models(); !slices.Equal(got, []string{model}) {
-		t.Errorf("models %q", got)
+	delegating := p.agent("codex", "works", func(c *command.Config) {
+		c.Writer = true
+		c.Tools = []cairn.Tool{{Name: "d", Delegation: &cairn.Delegation{Models: []string{"small", model}, Writes: []string{"there"}}}}
+	})
+	if m, w := delegating.Models(), delegating.Writes(); !slices.Equal(m, []string{model, "small"}) || !slices.Equal(w, []string{p.dir, "there"}) {
+		t.Errorf("models %q, writes %q", m, w)
+	}
+	if w := p.agent("codex", "works").Writes(); len(w) != 0 {
+		t.Errorf("writes %q", w)
 	}
 }

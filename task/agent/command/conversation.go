@@ -14,6 +14,7 @@ import (
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // conversation is one that is being held: a session of the program, and its turns, each a process of its own.
@@ -161,7 +162,9 @@ func (c *conversation) equipped(ctx context.Context) (resp task.Response, err er
 		return resp, err
 	}
 	resp, err = c.hold(ctx)
-	if lost := c.served.close(); lost != nil { // it is why the program was stopped, if it was
+	lost := c.served.close()
+	c.spent = c.spent || c.served.spent
+	if lost != nil { // it is why the program was stopped, if it was
 		return task.Response{}, lost
 	}
 	return resp, err
@@ -219,7 +222,7 @@ func (c *conversation) first() string {
 	}
 	parts = append(parts, c.req.Message())
 	if c.req.Schema != nil && c.native == nil {
-		parts = append(parts, answer.Wanted(c.req.Schema))
+		parts = append(parts, window.SchemaText(c.req.Schema))
 	}
 	if len(c.earlier) > 0 {
 		parts = append(parts, answer.Earlier(c.earlier))

@@ -42,6 +42,8 @@ type served struct {
 	closed  bool
 	running sync.WaitGroup
 	lost    error
+	// spent says that agents behind tools have used something.
+	spent bool
 }
 
 // madeCall is a call of an earlier attempt. answered says that its outcome is known.
@@ -64,9 +66,11 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
-	if err := s.recall(ctx, c.call.Journal); err != nil {
+	used, err := s.recall(ctx, c.call.Journal, c.booked)
+	if err != nil {
 		return err
 	}
+	c.spend(ctx, used)
 	tools := make([]cairn.Tool, len(c.tools))
 	for i, t := range c.tools {
 		tools[i] = t
@@ -88,12 +92,13 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 
 func (s *served) of(n int) string { return fmt.Sprintf("%s.tool.%d", s.name, n) }
 
-// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now.
-func (s *served) recall(ctx context.Context, journal cairn.Journal) error {
+// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now, and so
+// is what agents behind them have used, unless it is booked.
+func (s *served) recall(ctx context.Context, journal cairn.Journal, booked int) (used []cairn.Usage, err error) {
 	for n := 1; n < s.next+gap; n++ {
 		intent, found, err := toolcall.Lookup(journal, s.of(n))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !found {
 			continue
@@ -101,20 +106,23 @@ func (s *served) recall(ctx context.Context, journal cairn.Journal) error {
 		s.next = n + 1
 		key, err := keyOf(intent.Tool, intent.Input, intent.InputHash)
 		if err != nil {
-			return task.Permanent(fmt.Errorf("command: the journal's %s: %w", s.of(n), err))
+			return nil, task.Permanent(fmt.Errorf("command: the journal's %s: %w", s.of(n), err))
 		}
 		_, answered := journal.Lookup(s.of(n))
 		if answered {
-			_, err = task.Step(ctx, s.of(n), func(context.Context) (toolcall.Outcome, error) {
+			out, err := task.Step(ctx, s.of(n), func(context.Context) (toolcall.Outcome, error) {
 				return toolcall.Outcome{}, errors.New("its record is gone")
 			})
-		}
-		if err != nil {
-			return err
+			if err != nil {
+				return nil, err
+			}
+			if out.Attempt > booked {
+				used = append(used, out.Usage...)
+			}
 		}
 		s.earlier[key] = append(s.earlier[key], madeCall{n, answered})
 	}
-	return nil
+	return used, nil
 }
 
 // keyOf stands for a tool and its input, or the hash of that.
@@ -172,6 +180,11 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 	}
 	defer s.running.Done()
 	out, err := s.caller.Do(request, s.of(n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
+	if out.Fresh && len(out.Usage) > 0 {
+		s.mu.Lock()
+		s.spent = true
+		s.mu.Unlock()
+	}
 	if err != nil {
 		if request.Err() == nil || attempt.Err() != nil {
 			s.fail(attempt, err)

@@ -10,9 +10,14 @@ import (
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
+// resultOf is what the model is told of a call.
+func resultOf(use window.Block, out toolcall.Outcome) window.Block {
+	return window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
+}
+
 // results runs the tools that a turn asks for, side by side. The results come in the order of the calls.
 func (c *conversation) results(ctx context.Context, n int, calls []window.Block) ([]window.Block, error) {
-	caller := &toolcall.Caller{Tools: c.tools, Timeout: orDefault(c.agent.ToolTimeout, DefaultToolTimeout, 0),
+	caller := &toolcall.Caller{Tools: c.tools, Allowed: c.allowed, Timeout: orDefault(c.agent.ToolTimeout, DefaultToolTimeout, 0),
 		Observe: func(use window.Block, ended bool, err error) {
 			kind := ToolBegun
 			if ended {
@@ -20,17 +25,26 @@ func (c *conversation) results(ctx context.Context, n int, calls []window.Block)
 			}
 			c.tell(Event{Kind: kind, Name: use.Name, ID: use.ID, Failed: err != nil}, n)
 		}}
-	results := make([]window.Block, len(calls))
+	results, outs := make([]window.Block, len(calls)), make([]toolcall.Outcome, len(calls))
 	var group errgroup.Group
 	group.SetLimit(orDefault(c.agent.Parallel, DefaultParallel, DefaultParallel))
 	for i, use := range calls {
 		// The number stands for the call, not its id: some servers give the same id twice, or none.
 		name := fmt.Sprintf("%s.turn.%d.tool.%d", c.name, n, i+1)
-		group.Go(func() error {
-			out, err := caller.Do(ctx, name, use)
-			results[i] = window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
+		group.Go(func() (err error) {
+			outs[i], err = caller.Do(ctx, name, use)
+			results[i] = resultOf(use, outs[i])
 			return err
 		})
 	}
-	return results, group.Wait()
+	err := group.Wait()
+	for _, out := range outs {
+		switch {
+		case out.Fresh: // told as it was used
+			c.spent = c.spent || len(out.Usage) > 0
+		case out.Attempt > c.booked:
+			c.spend(ctx, out.Usage) // by an attempt that died before it could be committed
+		}
+	}
+	return results, err
 }

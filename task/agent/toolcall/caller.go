@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ const MostProblem = 4000
 type Caller struct {
 	// Tools are those that may be called, each with a name of its own and a Call.
 	Tools []cairn.Tool
+	// Allowed, if not nil, are the names of those that may be called now. The others are refused.
+	Allowed []string
 	// Timeout is the longest a call may take of a tool that has no Timeout of its own; 0 is no limit.
 	Timeout time.Duration
 	// Durable makes the intent of every call durable before it begins, not only of those that may not be repeated: for who
@@ -42,19 +45,36 @@ func Scope(ctx context.Context) string {
 	return name
 }
 
+// Within returns a context that is part of something that has this name in the task's journal, as if that were a call of a
+// tool: conversations in it are told apart from the task's own and those of other names. In a call of a tool it stays what it
+// is. The name has to be the same in each attempt.
+func Within(ctx context.Context, name string) context.Context {
+	if Scope(ctx) != "" {
+		return ctx
+	}
+	return context.WithValue(ctx, scopeKey{}, name)
+}
+
 // Do gives the outcome of a call that has this name in the journal: the one that is there, or else that of the call, made
 // now unless it can't be known whether that would be the second time. An error ends the attempt.
 func (c *Caller) Do(ctx context.Context, name string, use window.Block) (Outcome, error) {
 	var announced announcement
 	defer func() { _ = announced.wait() }() // after a panic, too
-	out, err := task.Step(ctx, name, func(ctx context.Context) (Outcome, error) { return c.do(ctx, name, use, &announced) })
+	var meter *tally
+	out, err := task.Step(ctx, name, func(ctx context.Context) (Outcome, error) {
+		meter = &tally{}
+		return c.do(ctx, name, use, &announced, meter)
+	})
+	if meter != nil {
+		out.Fresh, out.Usage = true, meter.spent()
+	}
 	if lost := announced.wait(); err == nil {
 		err = lost
 	}
 	return out, err
 }
 
-func (c *Caller) do(ctx context.Context, name string, use window.Block, announced *announcement) (Outcome, error) {
+func (c *Caller) do(ctx context.Context, name string, use window.Block, announced *announcement, meter *tally) (Outcome, error) {
 	out := Outcome{ID: use.ID, Tool: use.Name}
 	refuse := func(format string, args ...any) (Outcome, error) {
 		out.Text, out.Error = grapheme.Cut(fmt.Sprintf(format, args...), MostProblem), true
@@ -64,6 +84,8 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 	switch {
 	case !known:
 		return refuse("There is no tool %q. The tools are: %s.", use.Name, strings.Join(c.names(), ", "))
+	case c.Allowed != nil && !slices.Contains(c.Allowed, use.Name):
+		return refuse("%s can't be called now. The tools that can: %s.", use.Name, strings.Join(c.Allowed, ", "))
 	case use.Input == nil:
 		return refuse("The arguments are no JSON: %s", use.Text)
 	case !isObject(use.Input):
@@ -93,7 +115,11 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 		return out, err
 	}
 	c.tell(use, false, nil)
-	raw, err := c.perform(ctx, &call, name, what.Key, tool, use.Input)
+	meter.Meter = call.Meter
+	raw, err := c.perform(ctx, &call, name, what.Key, tool, use.Input, meter)
+	if out.Usage = meter.spent(); len(out.Usage) > 0 {
+		out.Attempt = call.Attempt
+	}
 	_ = task.Heartbeat(ctx, nil) // why to stop is read from the context
 	c.tell(use, true, err)
 	out.Ended = time.Now().UnixMilli()
@@ -114,10 +140,13 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 
 // perform calls the tool within its time. To the tool it looks like an attempt with an idempotency key of its own. A panic is
 // an error.
-func (c *Caller) perform(ctx context.Context, call *cairn.Call, name, key string, tool cairn.Tool, in json.RawMessage) (out json.RawMessage, err error) {
+func (c *Caller) perform(ctx context.Context, call *cairn.Call, name, key string, tool cairn.Tool, in json.RawMessage, meter *tally) (out json.RawMessage, err error) {
 	if _, ok := cairn.CallFrom(ctx); ok {
 		own := *call
 		own.IdempotencyKey = key
+		if meter.Meter != nil {
+			own.Meter = meter
+		}
 		ctx = cairn.WithCall(ctx, &own)
 	}
 	ctx = context.WithValue(ctx, scopeKey{}, name)

@@ -46,8 +46,13 @@ type Outcome struct {
 	// SideEffect and Idempotent are as the tool is.
 	SideEffect bool `json:"sideEffect,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
+	// Usage is that of agents behind the tool, told by Attempt as it was used.
+	Usage   []cairn.Usage `json:"usage,omitempty"`
+	Attempt int           `json:"attempt,omitempty"`
 	// Ended is in Unix milliseconds.
 	Ended int64 `json:"ended,omitempty"`
+	// Fresh says that the call was made by this Do, which has told Usage. It does so also for one that has ended the attempt.
+	Fresh bool `json:"-"`
 }
 
 // suffix ends the name of an intent.

@@ -86,7 +86,7 @@ func read(name string, entries map[string]json.RawMessage) (r Record, ok bool, e
 		if !ended {
 			return r, true, nil
 		}
-		out, err := task.Recorded[Outcome](raw)
+		out, err := outcomeOf(raw)
 		if err != nil {
 			return r, false, fmt.Errorf("the journal's %s can't be read: %w", call, err)
 		}
@@ -96,13 +96,22 @@ func read(name string, entries map[string]json.RawMessage) (r Record, ok bool, e
 	if _, twice := entries[name+suffix]; twice {
 		return r, false, nil
 	}
-	out, err := task.Recorded[Outcome](entries[name])
+	out, err := outcomeOf(entries[name])
 	if err != nil || out.Tool == "" || out.Key != name && !strings.HasSuffix(out.Key, "#"+name) {
 		return r, false, nil // something else, or a call that was refused
 	}
 	r = Record{Name: name, Tool: out.Tool, Key: out.Key, SideEffect: out.SideEffect, Idempotent: out.Idempotent}
 	r.end(out)
 	return r, true, nil
+}
+
+// outcomeOf reads the record of a finished call.
+func outcomeOf(raw json.RawMessage) (out Outcome, err error) {
+	value, err := task.StepValue(raw)
+	if err == nil {
+		err = json.Unmarshal(value, &out)
+	}
+	return out, err
 }
 
 func (r *Record) end(out Outcome) {
