@@ -275,8 +275,12 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 			}
 		}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", toolcall.Scope(ctx), a.cfg.ID, req.Prompt))
+	scope := toolcall.Scope(ctx)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", scope, a.cfg.ID, req.Prompt))
 	c.id = "command." + hex.EncodeToString(sum[:6])
+	if c.final = cairn.ConversationRecord; scope != "" {
+		c.final = c.id + "." + c.final
+	}
 	if j := c.call.Journal; j != nil && reflect.TypeOf(j).Comparable() {
 		if _, twice := held.LoadOrStore(holding{j, c.id}, true); twice { // they would take each other's records for their own
 			return nil, task.Permanent(errors.New("command: two conversations about one prompt go on in this task at once: give their agents an ID each"))

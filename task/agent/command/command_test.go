@@ -29,6 +29,7 @@ import (
 	"github.com/cairnrun/cairn/task/agent/command"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
+	"github.com/cairnrun/cairn/task/agent/window"
 	"github.com/cairnrun/cairn/tool"
 )
 
@@ -300,6 +301,10 @@ func TestATask(t *testing.T) {
 		if len(made) != 3 || made[0].Tool != "add" || string(made[0].Input) != `{"n":1}` || !made[0].SideEffect || made[0].State != toolcall.Done || made[1].Tool != "look" ||
 			made[0].Key != "r/step#"+made[0].Name || made[0].Key == made[2].Key || made[0].Attempt != 1 || made[0].Began.IsZero() || made[0].Ended.Before(made[0].Began) {
 			t.Errorf("calls %+v", made)
+		}
+		var said []window.Message
+		if err := json.Unmarshal(out.journal[cairn.ConversationRecord], &said); err != nil || len(said) != 2 || window.Said(said[0].Blocks) != calls[0].Prompt || window.Said(said[1].Blocks) != good {
+			t.Errorf("the conversation is %+v, %v", said, err)
 		}
 		if len(p.tally.added) != 2 || p.tally.added[made[0].Key] != 1 || len(out.effects) != 2 {
 			t.Errorf("added %v, effects %v", p.tally.added, out.effects)

@@ -27,8 +27,8 @@ type conversation struct {
 	// native is the schema as the program gets it, nil where the prompt spells it out.
 	native json.RawMessage
 	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
-	// failed ones.
-	id, name string
+	// failed ones. final names the record of the finished one.
+	id, name, final string
 	// earlier are the failed ones.
 	earlier []answer.Failed
 	// session is the program's, "" while there is none; totals is what it had used when its last turn ended.
@@ -184,7 +184,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		}
 		output, wrong := c.answer(turn)
 		if wrong == nil {
-			return task.Response{Text: turn.Text, Output: output}, nil
+			return task.Response{Text: turn.Text, Output: output}, c.record(ctx, c.final, said(first, turn, output))
 		}
 		if n > c.agent.cfg.Repairs {
 			return task.Response{}, c.fail(&cairn.Failure{Code: cairn.InvalidOutput, Message: fmt.Sprintf("the answer of %s is refused: %v", c.agent.template.Name, wrong)})
@@ -194,6 +194,16 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 			refused = "Your last answer was:\n" + turn.Text + "\n\n" + refused
 		}
 	}
+}
+
+// said is a finished conversation as others can go on with it: what was asked, and the answer. What lies between the program
+// has in its session.
+func said(first string, turn turnRecord, output json.RawMessage) []window.Message {
+	text := turn.Text
+	if output != nil {
+		text = string(output)
+	}
+	return []window.Message{{Role: window.User, Blocks: []window.Block{{Kind: window.Text, Text: first}}}, {Role: window.Assistant, Blocks: []window.Block{{Kind: window.Text, Text: text}}}}
 }
 
 // answer reads what a turn has brought. The error is for the model to read.

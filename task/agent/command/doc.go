@@ -23,6 +23,9 @@
 // resumed. The next one begins another session, whose prompt ends with what went wrong in the last three, at most 1,000 bytes
 // each.
 //
+// A task that forks this one begins with what was asked and answered; what lies between stays in the program's session. A
+// conversation that the task itself goes on with stands in its first prompt, as text.
+//
 // # Answers
 //
 // A task of any type but string wants JSON. A program that can hold its answer to a schema gets it; for the others the prompt
