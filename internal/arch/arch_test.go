@@ -84,6 +84,12 @@ var rules = []rule{
 		never:    []string{"github.com/modelcontextprotocol/..."},
 	},
 	{
+		why:      "names of agents bring along the SDKs of all providers: that is for programs",
+		packages: []string{"..."},
+		except:   []string{"cmd/...", "examples/..."},
+		never:    []string{"./task/agent/named/..."},
+	},
+	{
 		why:      "features know the vocabulary, not one another and not the engine",
 		packages: features,
 		never:    []string{"./engine/...", "./task/...", "./memory/...", "./cache/...", "./aspects/...", "./handoff/...", "./tool/...", "./cmd/...", "./examples/..."},
@@ -182,6 +188,8 @@ func TestRulesBite(t *testing.T) {
 		{[]*goPackage{pkg("tool/mcp", module+"/tool", "github.com/modelcontextprotocol/go-sdk/mcp")}, ""},
 		{[]*goPackage{pkg("task/agent/command", "github.com/modelcontextprotocol/go-sdk/mcp")}, "MCP SDK"},
 		{[]*goPackage{pkg("task/agent/openai", module+"/task", "net/http")}, ""},
+		{[]*goPackage{pkg("engine/cli", module+"/task/agent/named")}, "SDKs of all providers"},
+		{[]*goPackage{pkg("examples/review", module+"/task/agent/named")}, ""},
 		{[]*goPackage{pkg("engine", module+"/internal/lease"), pkg("internal/lease", module+"/internal/deep"), pkg("internal/deep", "net/http")},
 			"engine reaches net/http by internal/lease, internal/deep"},
 		{[]*goPackage{pkg("engine", module+"/internal/dbfile"), pkg("internal/dbfile", "database/sql")}, "internal/dbfile"},
