@@ -233,7 +233,13 @@ func (m *maker) str(s map[string]any, name string) any {
 	if m.empty {
 		text = ""
 	}
-	return sized(text, size(s, "minLength", 0), size(s, "maxLength", -1))
+	text = sized(text, size(s, "minLength", 0), size(s, "maxLength", -1))
+	if pattern, ok := s["pattern"].(string); ok {
+		if found, ok := matching(pattern, text); ok {
+			return found
+		}
+	}
+	return text
 }
 
 // sized repeats or cuts a text until it has so many characters; most is -1 for any.

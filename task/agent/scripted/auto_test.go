@@ -75,8 +75,9 @@ func TestAutoAnswers(t *testing.T) {
 			L string `json:"l" jsonschema:"minLength=3"`
 			S string `json:"s" jsonschema:"maxLength=0"`
 			U string `json:"u" jsonschema:"format=uuid"`
+			P string `json:"p" jsonschema:"pattern=^(v|w)[0-9]{3}[.]?.+$"`
 			D int    `json:"d" jsonschema:"default=12"`
-		}](t), `{"e":"b","m":10,"x":0,"l":"lxx","s":"","u":"00000000-0000-4000-8000-000000000001","d":12}`},
+		}](t), `{"e":"b","m":10,"x":0,"l":"lxx","s":"","u":"00000000-0000-4000-8000-000000000001","p":"v111x","d":12}`},
 		{auto[ruled](t), `{"verdict":"approve","findings":["findingsxxxx","findingsxxxx"],"score":3,"mail":"someone@example.com"}`},
 		{auto[tree](t), `{"name":"name","sons":[],"next":null,"by":{},"also":{"up":[],"n":3}}`},
 	} {
@@ -129,7 +130,7 @@ func tags(t *rapid.T, of reflect.Type) string {
 	all := []string{""}
 	switch of.Kind() {
 	case reflect.String:
-		all = append(all, `jsonschema:"minLength=9"`, `jsonschema:"enum=x,enum=y"`, `jsonschema:"const=c"`, `jsonschema:"format=date"`, `jsonschema:"format=ipv4"`,
+		all = append(all, `jsonschema:"minLength=9"`, `jsonschema:"enum=x,enum=y"`, `jsonschema:"const=c"`, `jsonschema:"format=date"`, `jsonschema:"pattern=^[A-Z]{2}-([0-9]+|none)$"`, `jsonschema:"pattern=^f"`, `jsonschema:"format=ipv4"`,
 			`validate:"required"`, `validate:"oneof=up down"`, `validate:"min=20,max=22"`, `validate:"len=4"`, `validate:"uuid"`, `validate:"url"`)
 		if of == reflect.TypeFor[json.Number]() {
 			return ""

@@ -45,7 +45,11 @@
 // # What is not safe
 //
 // Agent.Replies and rules ByCall are handed out in the order of the calls in this process, and calls are made again: tasks side by
-// side come in any order, and a process that resumes a run starts the script over. The same goes for Turn.Fails. A script that
-// is changed while a task has a failed attempt behind it starts over for that task. Functions of a script must decide by their
-// argument alone.
+// side come in any order, and a process that resumes a run starts the script over. The same goes for Turn.Fails.
+//
+// In a Model's window what an earlier thread has said counts as turns, and what was compacted away does not; there use rules
+// that look at what is said.
+//
+// A script that is changed while a task has a failed attempt behind it starts over for that task. Functions of a script must
+// decide by their argument alone.
 package scripted

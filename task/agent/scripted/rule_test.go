@@ -8,15 +8,18 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/aspects"
 	"github.com/cairnrun/cairn/cache"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/scripted"
 )
 
@@ -109,6 +112,25 @@ func TestTokensOfReplies(t *testing.T) {
 	}
 	if resp, err := (&scripted.Agent{Auto: true}).Run(t.Context(), req); err != nil || resp.Usage != nil {
 		t.Errorf("without a model: %v, %v", resp.Usage, err)
+	}
+}
+
+// TestBudget: what is counted breaks a budget, of agents and of models.
+func TestBudget(t *testing.T) {
+	for name, agent := range map[string]task.Agent{
+		"agent": &scripted.Agent{Model: "m", Auto: true},
+		"model": &loop.Agent{Model: &scripted.Model{Name: "m", Auto: true}},
+	} {
+		wf := cairn.Workflow[struct{}, string]{Name: "w", Result: steady, Render: func(*cairn.View, struct{}) cairn.Node {
+			return aspects.Aspects{Tokens: aspects.Budget{Max: 2500}, Children: cairn.Nodes{cairn.Loop{
+				ID: "l", Max: 9, Until: func(*cairn.View) bool { return false }, Body: func(*cairn.View) cairn.Node {
+					return task.Task[string]{ID: steady, Agent: agent, Prompt: func(*cairn.View) string { return strings.Repeat("word", 1000) }}
+				}}}}
+		}}
+		run := enginetest.Run(t, wf, struct{}{}, nil)
+		if spent := run.State.Ledgers["#aspects"].Spent.Tokens; run.Failure == nil || run.Failure.Code != cairn.BudgetExceeded || spent != 3*(1000+54) {
+			t.Errorf("%s: %d tokens, %+v", name, spent, run.Outcome)
+		}
 	}
 }
 
