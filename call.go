@@ -72,6 +72,8 @@ type Result struct {
 // an adapter whose provider counts otherwise takes them apart.
 type Usage struct {
 	Model string `json:"model"`
+	// Delegate is the tool by which the call was delegated to a sub-agent; "" for a call of the task's own.
+	Delegate string `json:"delegate,omitempty"`
 	// Input is the uncached input: neither read from the provider's cache nor written to it. Anthropic reports it so;
 	// of what OpenAI and Google report as input, the cached tokens are to be taken off.
 	Input int64 `json:"input,omitempty"`

@@ -55,6 +55,10 @@ const (
 	KeepInLoop Code = "KEEP_IN_LOOP"
 	// TooManyGenerations: a chain of runs is as long as it may get.
 	TooManyGenerations Code = "TOO_MANY_GENERATIONS"
+	// ShareExhausted: a sub-agent has used up the tokens that it was given. Who has delegated the work is told.
+	ShareExhausted Code = "SHARE_EXHAUSTED"
+	// ForkSource: the task that another one forks has left no conversation to go on from.
+	ForkSource Code = "FORK_SOURCE"
 	// Cancelled: the run was asked to cancel, or the task's surroundings failed.
 	Cancelled Code = "CANCELLED"
 )
@@ -78,6 +82,8 @@ const (
 	NoFixpoint Code = "NO_FIXPOINT"
 	// UnpricedModel: a budget limits the cost, and a model has no price.
 	UnpricedModel Code = "UNPRICED_MODEL"
+	// WriterConflict: two sub-agents that may change one working directory could run at once.
+	WriterConflict Code = "WRITER_CONFLICT"
 	// CodeChanged: today's code renders another structure than the last frame has.
 	CodeChanged Code = "CODE_CHANGED"
 )

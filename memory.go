@@ -19,7 +19,7 @@ type MemorySpec struct {
 	MaxTokens  int      `json:"maxTokens,omitempty"`
 	Primers    []string `json:"primers,omitempty"`
 	Retain     string   `json:"retain,omitempty"` // on-complete or off
-	Tools      string   `json:"tools,omitempty"`  // on or off
+	Tools      string   `json:"tools,omitempty"`  // on, files or off
 }
 
 // Under is the spec inside of another one: what is unset is as outside. Banks replace the outer ones, and the outer

@@ -85,6 +85,8 @@ type TaskSpec struct {
 	Schema     json.RawMessage
 	SchemaHash string
 	After      []string
+	// Fork is the key of the task whose final conversation this one begins with; "" is none. It waits for that task.
+	Fork string
 	// Policy may change between two versions of a workflow without being a divergence.
 	Policy Policy
 	// SkipIf is asked once, when the task's turn has come.
@@ -92,6 +94,9 @@ type TaskSpec struct {
 	// Input makes the prompt or input, once, when the first attempt starts; it is stored, and later
 	// attempts get the same bytes. Nil is no input.
 	Input func(v *View) (json.RawMessage, error)
+	// Writes are the working directories, clean, that sub-agents of the task may change. No two tasks that could run at once
+	// may share one: WRITER_CONFLICT.
+	Writes []string
 	// Identity says what does the work, as far as a stored output depends on it: an agent's model and configuration, a
 	// function's version. Anonymous is an agent that does not tell.
 	Identity  string
@@ -125,16 +130,26 @@ type Policy struct {
 	// NoCache keeps the task's output from being taken from stored ones, and from being stored: something whose content
 	// changes, as an active memory bank, has a part in it.
 	NoCache bool `json:"noCache,omitempty"`
+	// Delegate is set of work that was delegated to a sub-agent, and of the calls of a tool that delegates.
+	Delegate *DelegateSpec `json:"delegate,omitempty"`
 	// Memory is the task's, resolved: the core sets it.
 	Memory *MemorySpec `json:"memory,omitempty"`
 	// Config is what other features attached with With, by feature.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
 }
 
+// DelegateSpec is how a sub-agent works.
+type DelegateSpec struct {
+	// Writer may change things; without it only tools are there that have no side effect.
+	Writer bool `json:"writer,omitempty"`
+	// Dir is its working directory, clean; "" is the process's.
+	Dir string `json:"dir,omitempty"`
+}
+
 // IsZero says that everything is as by default.
 func (p Policy) IsZero() bool {
 	return p.Retry == RetryPolicy{} && p.Timeout == 0 && p.AttemptTimeout == 0 && p.Heartbeat == 0 && !p.Optional && p.Priority == 0 &&
-		!p.SideEffect && !p.NoCache && p.Memory == nil && len(p.Config) == 0
+		!p.SideEffect && !p.NoCache && p.Delegate == nil && p.Memory == nil && len(p.Config) == 0
 }
 
 // Defaults of RetryPolicy.

@@ -6,12 +6,17 @@ import (
 	"time"
 )
 
+// ConversationRecord is the name under which the journal of an agent's task keeps its last finished conversation: a JSON list
+// of objects with role and blocks, as package task/agent/window has them. A task that forks this one begins with it.
+const ConversationRecord = "conversation"
+
 // Message is something said before, in a conversation that an agent goes on with.
 type Message struct {
 	// Role is user, assistant, system or tool.
 	Role    string `json:"role"`
 	Content string `json:"content,omitempty"`
-	// Data is a provider's own form of the message, if it was kept.
+	// Data is the whole message in the form of who has kept it, if it was: of a forked conversation all its blocks, as
+	// ConversationRecord has them. Content is then the text of them alone.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -32,6 +37,16 @@ type Tool struct {
 	Timeout time.Duration
 	// Call does it. An error is told to the model. An answer that is a JSON string is meant to be shown as its text.
 	Call func(ctx context.Context, in json.RawMessage) (json.RawMessage, error)
+	// Delegation is set of a tool whose work is done by a sub-agent.
+	Delegation *Delegation
 	// Revert takes back a call that has happened, by what went in and what came out; nil where there is no way back.
 	Revert func(ctx context.Context, in, out json.RawMessage) error
+}
+
+// Delegation is what has to be known of a tool's sub-agent before anything runs.
+type Delegation struct {
+	// Identity is the sub-agent's, as far as it tells.
+	Identity string
+	// Writes are the working directories, clean, that it may change, Models those that its calls are made with.
+	Writes, Models []string
 }

@@ -70,8 +70,12 @@ func (r *Run) work(ctx context.Context, s core.Start, m *meter, ev core.Event) c
 	if err != nil {
 		return ended(ctx, m, ev, cairn.Result{}, err)
 	}
+	history, err := r.forked(ctx, s)
+	if err != nil {
+		return ended(ctx, m, ev, cairn.Result{}, err)
+	}
 	watched, stop := journal.watch(ctx, s.Policy.Heartbeat)
-	result, err := r.call(watched, s, m, journal)
+	result, err := r.call(watched, s, m, journal, history)
 	cause := context.Cause(watched)
 	if lost := stop(); err != nil { // a detail matters to a next attempt only
 		err = errors.Join(err, lost)
@@ -83,14 +87,14 @@ func (r *Run) work(ctx context.Context, s core.Start, m *meter, ev core.Event) c
 }
 
 // call runs the body inside of the middleware. A panic is a failure with its stack.
-func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal) (result cairn.Result, err error) {
+func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal, history []cairn.Message) (result cairn.Result, err error) {
 	run := s.Run
 	for i := len(r.e.cfg.Middleware) - 1; i >= 0; i-- {
 		run = r.e.cfg.Middleware[i](run)
 	}
 	_, key := cairn.Split(s.Path)
 	call := &cairn.Call{Run: r.id, Workflow: r.def.Name, Path: s.Path, Key: key, Attempt: s.Attempt, IdempotencyKey: r.id + "/" + s.Path,
-		Input: s.Input, Policy: s.Policy, Detail: journal.last, Prompted: s.Prompted, Journal: journal, Artifacts: r.e.cfg.Artifacts, Meter: m}
+		Input: s.Input, Policy: s.Policy, Detail: journal.last, Prompted: s.Prompted, History: history, Journal: journal, Artifacts: r.e.cfg.Artifacts, Meter: m}
 	returned := false
 	defer func() {
 		switch p := recover(); {

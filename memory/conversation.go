@@ -62,6 +62,9 @@ func (c Conversation) Check(t *cairn.TaskSpec) error {
 	if !t.Prompted {
 		errs = append(errs, errors.New("a conversation is an agent's: the task has no Prompt"))
 	}
+	if t.Fork != "" {
+		errs = append(errs, fmt.Errorf("the task forks %q, and can't begin with two conversations: remove Fork or the Conversation", t.Fork))
+	}
 	return errors.Join(errs...)
 }
 

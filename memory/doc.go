@@ -29,6 +29,7 @@
 //	a digest of a finished task (Retain)        note, episodic, accepted
 //	a rule that memory/consolidate proposes     note, procedural, proposed
 //	a primer                                    note, pinned
+//	a file of the tool memory                   note, pinned, accepted, in versions
 //
 // # Names
 //
@@ -63,6 +64,32 @@
 //   - user-*: personal. Branch, stream and scope tags are for projects and are left out; other tags all have to match.
 //   - project-*: scope:main or the configured branch, and every stream, and every other tag. Without a branch, scope:main.
 //   - others: every tag has to match.
+//
+// # Files
+//
+// With Tools: Files an agent has the tool memory besides recall and remember: it views, creates, edits, deletes and renames the
+// primers of its banks as if they were files, by Anthropic's commands view, create, str_replace, insert, delete and rename,
+// and where the provider has that tool it is given as its own. It is a switch of its own because primers stand before the
+// tasks that name them, whole: who may edit them steers later runs more than who may only remember.
+//
+//   - A path is the id of a pinned note: /memories/conventions, /memories/build/go.md. With several banks that may be written
+//     (WriteBanks) the first part names one: /memories/project-x/conventions. There is no file system behind it. What could
+//     lead elsewhere, or stand for something else (.. and other parts with a leading dot, \, %, what does not print) is refused.
+//   - A file keeps its id over its versions: a primer is always given in the latest that its reader may see. The notes
+//     are called conventions, conventions@2, conventions@3 (PrimerOf). Edits supersede, deletions leave a note that
+//     supersedes and never holds, a renamed file is derived from what it was. Nothing is destroyed: the versions are listed
+//     by notes list --status accepted, a person's reject takes one back, forgetting one forgets what was made of it.
+//   - The tool shows what a recall of the bank could show, by tags, and writes with the tags that remember would. So what a branch
+//     makes of a file of main is the branch's, until main says it, and the branch's own comes before what is of main.
+//   - Files lie in the namespace of the workflow that created them, also when another one edits them. They are not told to a
+//     remote backend, like other primers.
+//   - A change takes effect at once, at least once, and once for a call that is made again under its key. An agent that gives
+//     its calls no keys of their own makes its n-th call with equal input once in all attempts of the task.
+//   - Changes compare before they swap: an edit of a version that the agent has not seen, since it viewed or wrote another in
+//     this attempt, is refused, and it has to view the file again. So is one that others are faster than.
+//   - A file has at most MaxFile bytes and some text; a bank MaxFiles of them; one view shows MaxView bytes. Listings have two
+//     levels, with size, time of the version, and the run and task that wrote it. A pinned note whose id is no path is not
+//     shown, but counted.
 //
 // # What is not safe
 //

@@ -103,21 +103,41 @@ func (l *leaks) writeByTask(*rapid.T) {
 	if rapid.Bool().Draw(l.T, "write one") {
 		m.WriteBanks = banks[:1]
 	}
-	word, tool := l.word(), rapid.Bool().Draw(l.T, "tool")
+	word, how := l.word(), rapid.SampledFrom([]string{"retain", "remember", "create", "edit"}).Draw(l.T, "how")
 	output := "nothing"
-	if tool {
-		m.Tools = memory.On
-	} else {
+	switch how {
+	case "retain":
 		m.Retain, output = memory.OnComplete, l.text(word)
+	case "remember":
+		m.Tools = memory.On
+	default: // a file is of one bank
+		banks, m.Banks, m.WriteBanks, m.Tools = banks[:1], banks[:1], nil, memory.Files
 	}
 	ns := l.namespace()
 	ns.Kind = memory.WorkflowKind
+	drafted := ns
+	if how == "edit" { // an edit stays where the file is
+		drafted = l.namespace()
+	}
 	l.run(m, ns.ID, "a prompt", output, func(ctx context.Context, call *cairn.Call) {
-		if tool {
-			in, err := json.Marshal(map[string]string{"text": l.text(word)})
+		use := func(tool cairn.Tool, in any) {
+			raw, err := json.Marshal(in)
 			l.must(err)
-			_, err = call.Tools[1].Call(ctx, in)
+			_, err = tool.Call(ctx, raw)
 			l.must(err)
+		}
+		path := fmt.Sprint("/memories/", l.check, "/", word)
+		switch how {
+		case "remember":
+			use(call.Tools[1], map[string]string{"text": l.text(word)})
+		case "create":
+			use(call.Tools[2], map[string]string{"command": "create", "path": path, "file_text": l.text(word)})
+		case "edit": // what a person has put there, for whoever sees it
+			tags, err := memory.WriteTags(banks[0], m.Tags, nil, "import")
+			l.must(err)
+			_, _, err = l.store.SaveNote(ctx, memory.Note{Place: memory.Place{Namespace: drafted, Bank: banks[0], Tags: tags}, ID: strings.TrimPrefix(path, "/memories/"), Body: "a draft", Pinned: true})
+			l.must(err)
+			use(call.Tools[2], map[string]string{"command": "str_replace", "path": path, "old_str": "a draft", "new_str": l.text(word)})
 		}
 	})
 	to := banks
@@ -127,7 +147,7 @@ func (l *leaks) writeByTask(*rapid.T) {
 	for _, bank := range to {
 		tags, err := memory.WriteTags(bank, m.Tags, nil, "run")
 		l.must(err)
-		l.items = append(l.items, written{word, ns, bank, tags, false})
+		l.items = append(l.items, written{word, drafted, bank, tags, false})
 	}
 }
 
@@ -198,7 +218,7 @@ func (l *leaks) readByTask(*rapid.T) {
 	if other := l.bank(); rapid.Bool().Draw(l.T, "two banks") && other != banks[0] {
 		banks = append(banks, other)
 	}
-	m := memory.Memory{Banks: banks, Tags: l.tags(), Tools: memory.On, MaxTokens: 1 << 16, Budget: rapid.SampledFrom([]memory.Budget{memory.Low, memory.Mid, memory.High}).Draw(l.T, "budget")}
+	m := memory.Memory{Banks: banks, Tags: l.tags(), Tools: memory.Files, MaxTokens: 1 << 16, Budget: rapid.SampledFrom([]memory.Budget{memory.Low, memory.Mid, memory.High}).Draw(l.T, "budget")}
 	query := "common knowledge"
 	if n := len(l.items); n > 0 && rapid.Bool().Draw(l.T, "by name") {
 		query = l.items[rapid.IntRange(0, n-1).Draw(l.T, "of")].word
@@ -215,7 +235,28 @@ func (l *leaks) readByTask(*rapid.T) {
 		out, err := call.Tools[0].Call(ctx, in)
 		l.must(err)
 		l.shown(string(out), []string{bank}, m.Tags, asked)
+		l.look(ctx, call.Tools[2], "/memories", banks, m.Tags)
+		for _, bank := range banks {
+			l.look(ctx, call.Tools[2], "/memories/"+bank, []string{bank}, m.Tags)
+			for _, item := range l.items {
+				path := fmt.Sprint("/memories/", l.check, "/", item.word)
+				if len(banks) > 1 {
+					path = fmt.Sprint("/memories/", bank, "/", l.check, "/", item.word)
+				}
+				l.look(ctx, call.Tools[2], path, []string{bank}, m.Tags)
+			}
+		}
 	})
+}
+
+// look views a path of the tool memory, whether it is there or not. A path has a word in it, and what is wrong says the path.
+func (l *leaks) look(ctx context.Context, tool cairn.Tool, path string, banks, tags []string) {
+	l.Helper()
+	in, err := json.Marshal(map[string]any{"command": "view", "path": path})
+	l.must(err)
+	if out, err := tool.Call(ctx, in); err == nil {
+		l.shown(string(out), banks, tags, nil)
+	}
 }
 
 // readByName lists a namespace.

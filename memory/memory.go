@@ -16,7 +16,7 @@ type Memory struct {
 	// bank is required, here or around.
 	Bank  string
 	Banks []string
-	// WriteBanks are those of the banks that Retain and the remember tool write to. Nil is all of them.
+	// WriteBanks are those of the banks that Retain and the tools remember and memory write to. Nil is all of them.
 	WriteBanks []string
 	// Tags narrow what is recalled and mark what is written; see the package's "Banks and tags". Nil inherits, an empty list
 	// clears. The default is none.
@@ -34,7 +34,8 @@ type Memory struct {
 	Primers []string
 	// Retain writes a digest of each task that has succeeded: OnComplete, or RetainOff by default.
 	Retain Retain
-	// Tools gives agents the tools recall and remember: On, or Off by default.
+	// Tools gives agents the tools recall and remember: On, or Off by default. Files gives them the tool memory, too, by which
+	// they edit the primers of the banks that they may write to; see the package's "Files".
 	Tools Switch
 	// Children are what the memory is for, in order, as in a Sequence. None in an attachment.
 	Children cairn.Nodes
@@ -68,12 +69,13 @@ const (
 	RetainOff  Retain = "off"         // never
 )
 
-// Switch is on or off. The zero value inherits.
+// Switch says which tools agents get. The zero value inherits.
 type Switch string
 
 const (
-	On  Switch = "on"  // yes
-	Off Switch = "off" // no
+	On    Switch = "on"    // recall and remember
+	Files Switch = "files" // these two, and memory
+	Off   Switch = "off"   // none
 )
 
 // Feature is the name of Memory's configuration among a task's attachments.
@@ -146,11 +148,14 @@ func (m Memory) spec() (cairn.MemorySpec, error) {
 		known       []string
 	}{
 		{"Budget", s.Budget, []string{"", "low", "mid", "high"}}, {"Retain", s.Retain, []string{"", "on-complete", "off"}},
-		{"Tools", s.Tools, []string{"", "on", "off"}},
+		{"Tools", s.Tools, []string{"", "on", "files", "off"}},
 	} {
 		if !slices.Contains(field.known, field.value) {
 			wrong("%s is %q: use the constants of package memory", field.name, field.value)
 		}
+	}
+	if m.Tools == Files && m.WriteBanks != nil && len(m.WriteBanks) == 0 {
+		wrong("Tools is Files and WriteBanks is empty: there would be no bank to keep files in")
 	}
 	if slices.Contains(m.Primers, "") {
 		wrong("Primers has an empty id")

@@ -24,6 +24,9 @@ func (f Filter) Passes(tags []string) bool {
 func isUser(bank string) bool    { return strings.HasPrefix(bank, "user-") }
 func isProject(bank string) bool { return strings.HasPrefix(bank, "project-") }
 
+// mainScope marks what every branch of a project is shown.
+const mainScope = "scope:main"
+
 // RecallFilter is what a bank lets through for the configured tags, which are valid, and for those that a tool call asked for:
 // these only narrow, and what is of a project means nothing to a user's bank.
 func RecallFilter(bank string, configured, asked []string) Filter {
@@ -39,7 +42,7 @@ func RecallFilter(bank string, configured, asked []string) Filter {
 	case isUser(bank):
 		all(slices.Concat(configured, asked), ofProject)
 	case isProject(bank):
-		f = append(f, append([]string{"scope:main"}, of(configured, "branch")...))
+		f = append(f, append([]string{mainScope}, of(configured, "branch")...))
 		all(configured, func(tag string) bool { return strings.HasPrefix(tag, "branch:") || strings.HasPrefix(tag, "scope:") })
 		all(asked, func(string) bool { return false })
 	default:
@@ -67,7 +70,7 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 		tags = append(tags, "source:"+source)
 	}
 	if isProject(bank) && len(of(tags, "scope")) == 0 {
-		scope := "scope:main"
+		scope := mainScope
 		if branches := of(tags, "branch"); len(branches) == 1 {
 			scope = scopeOf(branches[0])
 		}
@@ -76,7 +79,7 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 	tags = distinct(tags)
 	check := tags
 	if isProject(bank) && len(of(tags, "branch")) == 0 {
-		check = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == "scope:main" }) // derived, it needs no branch
+		check = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mainScope }) // derived, it needs no branch
 		if len(tags) > MaxTagged {
 			return nil, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTagged)
 		}
@@ -101,7 +104,7 @@ func DerivedTags(bank, source string, from ...[]string) ([]string, error) {
 	if isProject(bank) {
 		var branches []string
 		for _, tags := range from {
-			if slices.Contains(tags, "scope:main") {
+			if slices.Contains(tags, mainScope) {
 				continue
 			}
 			branch := of(tags, "branch")

@@ -42,8 +42,9 @@ type Found struct {
 type Recaller interface {
 	// Recall answers a query. A bank that nobody has written to is empty, not an error.
 	Recall(ctx context.Context, q Query) (Found, error)
-	// Primers returns the texts of the ids that the bank has; missing ones are left out.
-	Primers(ctx context.Context, bank string, ids []string) (map[string]string, error)
+	// Primers returns the texts of the ids that the bank has; missing ones are left out. The filter is for what tasks have
+	// written, which is for those that recall it; what a person has pinned is a primer for all readers of the bank.
+	Primers(ctx context.Context, bank string, ids []string, filter Filter) (map[string]string, error)
 }
 
 // Saved is something to keep in a bank.

@@ -363,7 +363,7 @@ func (d dead) Recall(ctx context.Context, _ memory.Query) (memory.Found, error) 
 	return memory.Found{}, d.die(ctx)
 }
 
-func (d dead) Primers(ctx context.Context, _ string, _ []string) (map[string]string, error) {
+func (d dead) Primers(ctx context.Context, _ string, _ []string, _ memory.Filter) (map[string]string, error) {
 	return nil, d.die(ctx)
 }
 

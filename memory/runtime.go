@@ -74,7 +74,7 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 				reports.add(snap.Report)
 			}
 		}
-		if spec.Tools == "on" {
+		if spec.Tools == string(On) || spec.Tools == string(Files) {
 			mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, &reports))
 		}
 		result, err := next(ctx, &mine)
@@ -233,7 +233,7 @@ func (r *Runtime) ask(ctx context.Context, spec cairn.MemorySpec, bank, query st
 	both.Go(func() (err error) {
 		defer blamed(&err)
 		if len(spec.Primers) > 0 {
-			a.primers, err = r.recaller().Primers(ctx, bank, spec.Primers)
+			a.primers, err = r.recaller().Primers(ctx, bank, spec.Primers, RecallFilter(bank, spec.Tags, nil))
 		}
 		return err
 	})

@@ -45,7 +45,7 @@ func (b *bank) Recall(ctx context.Context, q memory.Query) (memory.Found, error)
 	return found, b.fail[q.Bank]
 }
 
-func (b *bank) Primers(_ context.Context, name string, _ []string) (map[string]string, error) {
+func (b *bank) Primers(_ context.Context, name string, _ []string, _ memory.Filter) (map[string]string, error) {
 	return b.primers[name], nil
 }
 
@@ -257,6 +257,7 @@ func TestMistakesOfAMemory(t *testing.T) {
 		"unknown budget":   {Bank: "a", Budget: "huge"},
 		"unknown retain":   {Bank: "a", Retain: "always"},
 		"unknown switch":   {Bank: "a", Tools: "maybe"},
+		"files nowhere":    {Bank: "a", Tools: memory.Files, WriteBanks: []string{}},
 		"empty query":      {Bank: "a", Recall: memory.RecallBy("")},
 		"nameless primer":  {Bank: "a", Primers: []string{""}},
 		"scope and branch": {Bank: "a", Tags: []string{"branch:x", "scope:main"}},

@@ -30,6 +30,7 @@ type Store interface {
 	Retire(ctx context.Context, ns Namespace, id string, at time.Time) (Note, error)
 
 	Apply(ctx context.Context, id string, op Operation) (applied bool, err error)
+	Applied(ctx context.Context, id string) (bool, error)
 	Recaller
 	Keeper
 }

@@ -95,7 +95,7 @@ func CheckTags(tags []string) error {
 // scopeOf is the scope that follows from a branch tag.
 func scopeOf(branch string) string {
 	if branch == "branch:main" {
-		return "scope:main"
+		return mainScope
 	}
 	return "scope:branch"
 }

@@ -43,6 +43,15 @@ func identity(agent Agent, version string) (id string, anonymous bool) {
 	return id + "\n" + version, false
 }
 
+// Writer is an Agent with sub-agents that may change things: it names their working directories.
+type Writer interface{ Writes() []string }
+
+// Restrictable is an Agent that can do without the tools that change things.
+type Restrictable interface {
+	// ReadOnly is the agent without them. Both may be used at once.
+	ReadOnly() Agent
+}
+
 // Request is what an agent is asked.
 type Request struct {
 	// Prompt is the task's own.

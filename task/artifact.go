@@ -1,10 +1,14 @@
 package task
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 )
@@ -63,6 +67,36 @@ func ReadArtifact(ctx context.Context, a cairn.Artifact) (io.ReadCloser, error) 
 		return nil, fmt.Errorf("read artifact %q: %w", a.Name, err)
 	}
 	return r, nil
+}
+
+// writtenIn lists the artifacts that were written in the step that the context is in, or in the whole body, also by
+// attempts before: by name and then hash, each once.
+func writtenIn(ctx context.Context) ([]cairn.Artifact, error) {
+	p, ok := placeFrom(ctx)
+	if !ok {
+		return nil, nil
+	}
+	var all []cairn.Artifact
+	var steps []string
+	if err := p.add(func() { all, steps = slices.Clone(p.record.Artifacts), slices.Clone(p.record.Steps) }); err != nil {
+		return nil, err
+	}
+	call, _ := cairn.CallFrom(ctx)
+	for i := 0; i < len(steps); i++ { // the list grows on the way
+		raw, ok := call.Journal.Lookup(steps[i])
+		var rec record
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(raw, &rec); err != nil {
+			return nil, Permanent(fmt.Errorf("the record of step %q can't be read: %w", steps[i], err))
+		}
+		all, steps = append(all, rec.Artifacts...), append(steps, rec.Steps...)
+	}
+	slices.SortFunc(all, func(a, b cairn.Artifact) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Hash, b.Hash))
+	})
+	return slices.CompactFunc(all, func(a, b cairn.Artifact) bool { return a.Name == b.Name && a.Hash == b.Hash }), nil
 }
 
 func artifacts(ctx context.Context) (cairn.Artifacts, *cairn.Call, error) {

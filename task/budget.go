@@ -29,6 +29,14 @@ func Spend(ctx context.Context, u cairn.Usage) {
 // starts.
 type Modeler interface{ Models() []string }
 
+// writes are the directories that sub-agents of an agent may change.
+func writes(agent Agent) []string {
+	if w, ok := agent.(Writer); ok && !isNil(agent) {
+		return w.Writes()
+	}
+	return nil
+}
+
 // models are those that an agent tells.
 func models(agent Agent) []string {
 	if m, ok := agent.(Modeler); ok && !isNil(agent) {

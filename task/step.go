@@ -47,6 +47,15 @@ type record struct {
 	Steps []string `json:"steps,omitempty"`
 }
 
+// StepValue is the value in the journal's record of a finished step, for those who read journals.
+func StepValue(raw json.RawMessage) (json.RawMessage, error) {
+	var rec record
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return nil, fmt.Errorf("this is no record of a step: %w", err)
+	}
+	return rec.Value, nil
+}
+
 // step is Step without its type: the value goes into what out points to.
 func step(ctx context.Context, journal cairn.Journal, name string, out any, fn func(ctx context.Context) (any, error)) error {
 	p, ok := placeFrom(ctx)

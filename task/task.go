@@ -32,6 +32,16 @@ type Task[T any] struct {
 
 	// After are tasks this one waits for, besides those that its place in the tree makes it wait for.
 	After cairn.Keys
+	// Fork is a task of an agent whose final conversation this one begins with: a copy of all that was said there, and then
+	// the Prompt. The task waits for it. The key is looked up as Key.Get does, and where the task stands in a loop the latest
+	// finished counts; the task's own key means its iterations before. Which one it is is decided with the first attempt and
+	// kept. Only agents that keep their conversation can be forked, as those of package task/agent/loop do; one that
+	// was skipped, has failed, was taken from a cache or was done by the run before a handoff has none here, and fails this
+	// task with FORK_SOURCE. Several tasks may fork one, and a fork can be forked.
+	//
+	// Give both agents the same model, system text and tools: the copy is the same bytes, which the provider then has in its
+	// cache. What a fork answers depends on more than its prompt, so it is never taken from a cache of outputs, nor put there.
+	Fork cairn.AnyKey
 	// SkipIf is asked once, when the task's turn has come; a skipped task has no value.
 	SkipIf func(v *cairn.View) bool
 	// Retry says how often a failing body is tried. The zero value is three attempts with growing pauses.
@@ -78,12 +88,28 @@ func (t Task[T]) Lower() cairn.Spec {
 	}
 	spec.Identity, spec.Anonymous = identity(t.Agent, t.Version)
 	spec.Models = models(t.Agent)
+	spec.Writes = writes(t.Agent)
+	t.lowerFork(spec, &wrong)
 	spec.Policy.Config = lowerWith(t.With, spec, &wrong)
 	checkPolicy(&spec.Policy, &wrong)
 	if spec.Run == nil {
 		spec.Run = runNothing // a node without Run would be reported a second time
 	}
 	return cairn.Spec{Kind: cairn.KindTask, ID: string(t.ID), Task: spec, Mistakes: wrong}
+}
+
+// lowerFork names what the task forks. What the copy holds is input that no cache key covers.
+func (t *Task[T]) lowerFork(spec *cairn.TaskSpec, wrong *mistakes) {
+	switch {
+	case t.Fork == nil:
+		return
+	case isNil(t.Fork) || t.Fork.Name() == "":
+		wrong.add("Fork is an empty key")
+	case !spec.Prompted:
+		wrong.add("Fork is set and Agent is not: only an agent goes on with a conversation")
+	default:
+		spec.Fork, spec.Policy.NoCache = t.Fork.Name(), true
+	}
 }
 
 // lowerBody sets Input and Run. The closures hold a field each, never the whole task: a plan keeps them for as long as

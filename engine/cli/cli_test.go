@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"up", "zoo", "hold"}, `up takes 1 argument, and "hold" is too many`},
 		{[]string{"upp"}, "did you mean"},
 		{[]string{"up", "zoo", "--nope"}, "BAD_USAGE: unknown flag: --nope"},
-		{[]string{"up", "nope"}, `UNKNOWN_WORKFLOW: there is no workflow "nope" here; use one of ["broken" "hold" "plain" "relay" "zoo"]`},
+		{[]string{"up", "nope"}, `UNKNOWN_WORKFLOW: there is no workflow "nope" here; use one of ["asker" "broken" "hold" "plain" "relay" "zoo"]`},
 		{[]string{"up", "plain"}, `INVALID_INPUT: workflow "plain" has no example input; give it an input`},
 		{[]string{"up", "zoo", "--input", "{"}, "INVALID_INPUT"},
 		{[]string{"up", "zoo", "--input", `{"name":""}`}, `name: required; give it something like {"name":"ape"}`},
@@ -145,7 +145,7 @@ func TestLooking(t *testing.T) {
 	has(t, p.must(0).out, "Available Commands", "resume")
 	has(t, p.must(0, "up", "--help").out, "Examples:", "run up audit --input")
 	golden(t, "workflows.golden", strings.ReplaceAll(p.must(0, "workflows").out, p.db(), "DB"))
-	if w := lines[struct{ Name string }](t, p.must(0, "workflows", "--json").out); len(w) != 5 {
+	if w := lines[struct{ Name string }](t, p.must(0, "workflows", "--json").out); len(w) != 6 {
 		t.Errorf("%d workflows", len(w))
 	}
 	for _, format := range []string{"text", "dot", "mermaid"} {

@@ -43,13 +43,15 @@ const (
 	NoSuchEntry cairn.Code = "NO_SUCH_ENTRY"
 	// NoSuchNode: a run has nothing at a path.
 	NoSuchNode cairn.Code = "NO_SUCH_NODE"
+	// NoSuchCall: a task has not asked a model, or not so often.
+	NoSuchCall cairn.Code = "NO_SUCH_CALL"
 	// Diverged: today's code does not replay the recorded run.
 	Diverged cairn.Code = "DIVERGED"
 )
 
 // refusals are what a command is refused for, with nothing written. All other errors are failures.
 var refusals = []error{
-	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry, NoSuchNode,
+	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry, NoSuchNode, NoSuchCall,
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
 	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld, engine.NotReady,
 	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,

@@ -35,6 +35,8 @@ type inspected struct {
 	Failed   []troubled `json:"failed,omitempty"`
 	Skipped  []skipped  `json:"skipped,omitempty"`
 	Budgets  []limited  `json:"budgets,omitempty"`
+	// FanOuts are what delegated work has used, over the work that it was delegated by.
+	FanOuts []fanOut `json:"fanOuts,omitempty"`
 	// Recalls counts tasks by how their last recall of memory went; Forgetful are those whose bank did not answer.
 	Recalls   map[cairn.RecallStatus]int `json:"recalls,omitempty"`
 	Forgetful []string                   `json:"forgetful,omitempty"`
@@ -109,6 +111,7 @@ func (a *app) look(ctx context.Context, id string) (*inspected, error) {
 		for _, address := range state.Budgets() {
 			out.Budgets = append(out.Budgets, limitsOf(address, state.Ledgers[address], at, nil)...)
 		}
+		out.FanOuts = fanOuts(state)
 		if state.Envelope != nil {
 			out.Carried = state.Envelope.State
 		}
@@ -195,6 +198,9 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		default:
 			budgetRow(w, l)
 		}
+	}
+	for _, f := range r.FanOuts {
+		f.describe(w)
 	}
 	if len(r.Recalls) > 0 {
 		var counts []string

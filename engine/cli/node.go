@@ -33,6 +33,8 @@ type weighed struct {
 	Bucket  string `json:"bucket,omitempty"`
 	// HalfFull: a call has filled more than half of its model's window.
 	HalfFull bool `json:"halfFull,omitempty"`
+	// Windows counts what an agent's windows have been spared.
+	Windows *spared `json:"windows,omitempty"`
 	// PromptBytes is the size of the frozen input, as JSON.
 	PromptBytes int `json:"promptBytes,omitempty"`
 	// Attempts are a task's; the last one may be running.
@@ -58,6 +60,14 @@ type tried struct {
 	Failure *cairn.Failure `json:"failure,omitempty"`
 	because string
 	usage
+}
+
+// spared is what was taken out of the windows of a task's agent.
+type spared struct {
+	// Pointers stand for results that were in the window already, Cleared results for artifacts, Compactions for whole turns.
+	Pointers    int `json:"pointers"`
+	Cleared     int `json:"cleared"`
+	Compactions int `json:"compactions"`
 }
 
 // attemptRunning is the outcome that is shown of an attempt that has none yet.
@@ -129,12 +139,31 @@ func (a *app) weigh(ctx context.Context, id, path string) (*weighed, error) {
 		if !out.close(state, lines, at) {
 			return a.noNode(id, path, state, lines)
 		}
+		if err := out.spare(ctx, store); err != nil {
+			return err
+		}
 		if t := state.Tasks[path]; out.Status != "" && (t == nil || t.Attempt == 0) {
 			return a.around(ctx, store, info, out, at)
 		}
 		return nil
 	})
 	return out, err
+}
+
+// spare adds up what the conversations at the path itself went without.
+func (out *weighed) spare(ctx context.Context, store *sqlite.Store) error {
+	found, err := talks(ctx, store, out.Run, out.Path)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	out.Windows = &spared{}
+	for _, h := range found[0].held {
+		pointers, cleared, compactions := h.Reduced()
+		out.Windows.Pointers += pointers
+		out.Windows.Cleared += cleared
+		out.Windows.Compactions += compactions
+	}
+	return nil
 }
 
 // around adds the budgets of a task that was never started: no frame says which they are, so the workflow's code is
@@ -285,6 +314,9 @@ func (out *weighed) describe(w io.Writer) {
 			text += "; over half of a model's window"
 		}
 		row(w, "context", text)
+	}
+	if s := out.Windows; s != nil && *s != (spared{}) {
+		row(w, "windows", fmt.Sprintf("%s told by a pointer, %d cleared, %s", count(s.Pointers, "result"), s.Cleared, count(s.Compactions, "compaction")))
 	}
 	if out.PromptBytes > 0 {
 		row(w, "prompt", size(int64(out.PromptBytes)))

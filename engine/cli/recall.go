@@ -76,7 +76,7 @@ type unwritten struct{}
 func (unwritten) Recall(context.Context, memory.Query) (memory.Found, error) {
 	return memory.Found{}, nil
 }
-func (unwritten) Primers(context.Context, string, []string) (map[string]string, error) {
+func (unwritten) Primers(context.Context, string, []string, memory.Filter) (map[string]string, error) {
 	return nil, nil
 }
 

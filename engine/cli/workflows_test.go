@@ -14,7 +14,7 @@ import (
 )
 
 // The workflows of these tests, also of the processes that the tests start.
-var workflows = []cairn.Definer{zoo, hold, broken, plain, relay}
+var workflows = []cairn.Definer{zoo, hold, broken, plain, relay, asker}
 
 // ask is the input of zoo.
 type ask struct {

@@ -72,7 +72,12 @@ func (m *Machine) start(n *node, t *Task) {
 	}
 	if n.task.Input != nil && (t == nil || t.InputHash == "") {
 		d.Input, d.Reads = m.input(n)
-		hash := digestOf(n.path, string(d.Input))
+		parts := []string{n.path, string(d.Input)}
+		if n.task.Fork != "" {
+			d.Fork = m.source(n)
+			parts = append(parts, d.Fork)
+		}
+		hash := digestOf(parts...)
 		d.InputHash = hash.String()
 		m.memo.input.add(hash)
 	}
@@ -81,9 +86,13 @@ func (m *Machine) start(n *node, t *Task) {
 	begin(n)
 	m.bump(n, 1)
 	st := m.state.Tasks[n.path]
+	var fork *Source
+	if st.Fork != "" {
+		fork = &Source{Path: st.Fork, Wrong: m.state.noSource(st.Fork)}
+	}
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
 		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Budgets: d.Budgets, Governing: len(n.governing()), Run: n.task.Run,
-		Schema: n.task.SchemaHash, Identity: n.task.Identity, Prompted: n.task.Prompted, Check: n.task.Check}})
+		Schema: n.task.SchemaHash, Identity: n.task.Identity, Prompted: n.task.Prompted, Check: n.task.Check, Fork: fork}})
 }
 
 // input makes a task's frozen input, and tells what it read.

@@ -7,10 +7,11 @@ import (
 	"github.com/cairnrun/cairn"
 )
 
-// resolve looks up what tasks come After, and reports what can never come.
+// resolve looks up what tasks come After and what they fork, and reports what can never come.
 func (m *Machine) resolve() {
 	mo := m.memo
 	check := false
+	var inLoops map[valueKey][]*node
 	for _, n := range mo.unresolved {
 		if n.dropped {
 			continue
@@ -25,12 +26,17 @@ func (m *Machine) resolve() {
 				mo.mistakes = append(mo.mistakes, &cairn.Error{Code: cairn.InvalidTree, Path: n.path,
 					Message: fmt.Sprintf("it comes After %q, which is not mounted here nor around here, and has not finished", key)})
 			case target != nil:
-				n.targets = append(n.targets, target)
-				target.awaited(n)
+				n.await(target)
 			}
 			if ok && !slices.Contains(preds, path) {
 				preds = append(preds, path)
 			}
+		}
+		if n.task.Fork != "" {
+			if inLoops == nil {
+				inLoops = mo.inLoops()
+			}
+			preds = m.resolveFork(n, inLoops, preds)
 		}
 		n.preds = preds
 	}
@@ -38,6 +44,12 @@ func (m *Machine) resolve() {
 	if check && len(mo.mistakes) == 0 {
 		mo.mistakes = append(mo.mistakes, cycles(mo.root)...)
 	}
+}
+
+// await makes a node one that n waits for.
+func (n *node) await(target *node) {
+	n.targets = append(n.targets, target)
+	target.awaited(n)
 }
 
 // awaited notes that w waits for a node. A node that stays while those that wait come and go must not collect them.

@@ -134,6 +134,10 @@ func (s *State) decision(d *Decision) error {
 		if d.InputHash != "" {
 			t.InputHash, t.Input = d.InputHash, d.Input
 		}
+		t.Delegate = d.Policy != nil && d.Policy.Delegate != nil
+		if d.Fork != "" {
+			t.Fork = d.Fork
+		}
 	case Retried, GaveUp, Settled:
 		t := s.waiting[d.Path]
 		if t == nil {
@@ -248,7 +252,7 @@ func (s *State) end(path string, t *Task, status TaskStatus) {
 // attempts, under a number not used before.
 func (s *State) reset(path string, t *Task) {
 	s.end(path, t, TaskCancelled)
-	t.Failures, t.Losses, t.Failure, t.InputHash, t.Deadline = 0, 0, nil, "", 0
+	t.Failures, t.Losses, t.Failure, t.InputHash, t.Deadline, t.Fork = 0, 0, nil, "", 0, ""
 	t.Spent, t.Noticed = Spent{}, nil
 }
 

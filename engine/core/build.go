@@ -280,8 +280,15 @@ func (b *builder) register(n *node, path string) {
 	b.m.memo.fresh = append(b.m.memo.fresh, n)
 	if n.kind == cairn.KindTask {
 		b.m.memo.key(n)
+		b.m.memo.stir(n.key())
 	}
-	if n.task != nil && len(n.task.After) > 0 {
+	if n.task == nil {
+		return
+	}
+	if n.task.Fork != "" {
+		b.m.memo.forked(n)
+	}
+	if len(n.task.After) > 0 || n.task.Fork != "" {
 		b.m.memo.unresolved = append(b.m.memo.unresolved, n)
 	}
 }

@@ -17,6 +17,9 @@ func (d Decision) String() string {
 	switch d.Kind {
 	case Started:
 		s += fmt.Sprintf(" attempt %d", d.Attempt)
+		if d.Fork != "" {
+			s += ", a fork of " + d.Fork
+		}
 	case Verdict:
 		s += fmt.Sprintf(" of iteration %d: %t", d.I, d.Yes)
 	case Exhausted:

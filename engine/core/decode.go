@@ -156,6 +156,8 @@ func (s *scanner) decision(d *Decision) {
 			s.texts(&d.Reads)
 		case "on":
 			s.texts(&d.Budgets)
+		case "fork":
+			d.Fork = s.text()
 		case "pol":
 			s.reflect(&d.Policy)
 		case "at":

@@ -141,7 +141,9 @@ type Start struct {
 	// Schema, Identity and Check are of the body that Run is, as a cache has to know it.
 	Schema, Identity string
 	Prompted         bool
-	Check            func(output json.RawMessage) error
+	// Fork is where the attempt's conversation begins; nil is with its own prompt.
+	Fork  *Source
+	Check func(output json.RawMessage) error
 }
 
 // CacheLabel names an output for a cache.

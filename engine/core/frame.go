@@ -122,6 +122,8 @@ type Decision struct {
 	Budgets  []string       `json:"on,omitempty"`
 	Tracking cairn.Tracking `json:"track,omitempty"`
 	Policy   *cairn.Policy  `json:"pol,omitempty"`
+	// Fork is the path of the task whose conversation all attempts begin with.
+	Fork     string         `json:"fork,omitempty"`
 	Deadline int64          `json:"deadline,omitempty"`
 	At       int64          `json:"at,omitempty"`
 	Failure  *cairn.Failure `json:"f,omitempty"`

@@ -14,7 +14,12 @@ import (
 // them. Each node has a begin and an end; a node begins after the nodes before it in a sequence and the ones it names
 // have ended, and ends after all in it have.
 func cycles(root *node) []error {
-	g := order{ids: map[*node]int{}}
+	return ordered(root).report()
+}
+
+// ordered is the order of a plan's begins and ends.
+func ordered(root *node) *order {
+	g := &order{ids: map[*node]int{}}
 	root.walk(func(n *node) bool { g.vertex(n); return true })
 	root.walk(func(n *node) bool {
 		begin, end := g.vertex(n)
@@ -36,7 +41,28 @@ func cycles(root *node) []error {
 		}
 		return true
 	})
-	return g.report()
+	return g
+}
+
+// leads says that a node has ended before another begins.
+func (g *order) leads(from, to *node) bool {
+	_, end := g.vertex(from)
+	begin, _ := g.vertex(to)
+	reached, next := map[int]bool{end: true}, []int{end}
+	for len(next) > 0 {
+		v := next[len(next)-1]
+		next = next[:len(next)-1]
+		if v == begin {
+			return true
+		}
+		for _, to := range g.next[v] {
+			if !reached[to] {
+				reached[to] = true
+				next = append(next, to)
+			}
+		}
+	}
+	return false
 }
 
 // inOrder are the kinds whose children come one after another.
@@ -116,7 +142,7 @@ func (g *order) report() (mistakes []error) {
 		}
 		slices.SortFunc(names, comparePaths)
 		mistakes = append(mistakes, &cairn.Error{Code: cairn.InvalidTree, Path: names[0],
-			Message: fmt.Sprintf("nothing of it can start: %s come After what comes after them", strings.Join(names, ", "))})
+			Message: fmt.Sprintf("nothing of it can start: %s come After, or fork, what comes after them", strings.Join(names, ", "))})
 	}
 	return mistakes
 }

@@ -15,6 +15,8 @@ type Spent struct {
 	Tokens  int64 `json:"tokens,omitempty"`
 	Cost    int64 `json:"cost,omitempty"`
 	Latency int64 `json:"latency,omitempty"`
+	// Delegated is the part of Tokens that sub-agents behind tools have used.
+	Delegated int64 `json:"delegated,omitempty"`
 }
 
 // Of is the amount of a measure.
@@ -33,6 +35,9 @@ func (s *Spent) Use(usage ...cairn.Usage) {
 	for _, u := range usage {
 		s.Tokens += u.Tokens()
 		s.Cost += u.Cost
+		if u.Delegate != "" {
+			s.Delegated += u.Tokens()
+		}
 	}
 }
 

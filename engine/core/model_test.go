@@ -364,6 +364,7 @@ func (n *inst) within(o *inst) bool {
 
 // free: all that a task comes After is over.
 func (m *model) free(n, root *inst) bool {
+	var targets []*inst
 	for _, key := range n.t.after {
 		var target *inst
 		for at := n.scope; target == nil; at, _ = cairn.Split(at) {
@@ -376,6 +377,12 @@ func (m *model) free(n, root *inst) bool {
 				break
 			}
 		}
+		targets = append(targets, target)
+	}
+	if n.t.fork != "" {
+		targets = append(targets, m.forked(n, root))
+	}
+	for _, target := range targets {
 		goesOn := target != nil && m.busy(target)
 		over := target == nil // it has finished and is no longer mounted
 		for k := target; k != nil; k = k.parent {
@@ -1023,4 +1030,28 @@ func asModel(s *core.State) string {
 	}
 	slices.Sort(lines)
 	return fmt.Sprintf("%s\n%s", s.Status, strings.Join(lines, "\n"))
+}
+
+// forked is what a task waits for that forks another: the task itself, or the outermost loop that it is in, if the one that
+// waits is not in there too.
+func (m *model) forked(n, root *inst) (target *inst) {
+	for at := n.scope; ; at, _ = cairn.Split(at) {
+		root.visit(func(k *inst) {
+			if k.kind == cairn.KindTask && k.path == cairn.Join(at, n.t.fork) {
+				target = k
+			}
+		})
+		root.visit(func(k *inst) {
+			if target == nil && k.kind == cairn.KindTask && k.t.id == n.t.fork && k.scope != at {
+				for up := k.parent; up != nil && up.kind != cairn.KindScope; up = up.parent {
+					if up.kind == cairn.KindLoop && up.scope == at && !n.within(up) {
+						target = up
+					}
+				}
+			}
+		})
+		if target != nil || at == "" {
+			return target
+		}
+	}
 }

@@ -67,8 +67,10 @@ type node struct {
 	// turns counts a loop's iterations in the frame turned.
 	turns  int
 	turned int64
-	// targets are what a task's After names; waiters are the tasks that name this node.
+	// targets are what a task's After and Fork name; waiters are the tasks that name this node.
 	targets, waiters []*node
+	// origin is where the task that this one forks is to be found.
+	origin origin
 	// queued in memo.checks, listed in memo.ready, counted in the plan's digests.
 	queued, listed, counted bool
 }
@@ -182,6 +184,11 @@ type memo struct {
 	fixpoint int
 	// structure and policy are the sums over the mounted nodes, input over the started ones.
 	structure, policy, input digest
+	// forks are the mounted tasks that fork a key; restless those of them that have to be offered once the plan is wired.
+	forks    map[string][]*node
+	restless []*node
+	// writers are the mounted tasks whose sub-agents may change things.
+	writers []*node
 	// changed holds the lines that a step has touched as they were before it, nil for new ones, in order of touch.
 	changed map[string]*Line
 	touched []string
@@ -195,7 +202,7 @@ type memo struct {
 func newMemo() *memo {
 	return &memo{
 		nodes: map[string]*node{}, keys: map[string]produced{}, watchers: map[read]map[*cell]struct{}{},
-		changed: map[string]*Line{},
+		changed: map[string]*Line{}, forks: map[string][]*node{},
 	}
 }
 
@@ -260,6 +267,7 @@ func (mo *memo) unmount(n *node) {
 	delete(mo.nodes, n.path)
 	if n.kind == cairn.KindTask {
 		mo.unkey(n)
+		mo.stir(n.key())
 	}
 	mo.discount(n)
 }

@@ -299,6 +299,7 @@ func (d *driver) take(s core.Step, events []core.Event) {
 				d.fatalf("%s is started twice", id)
 			}
 			d.started[id] = true
+			d.forks(s, *c.Start)
 			d.running = append(d.running, *c.Start)
 		case core.SetTimer:
 			d.timers[c.Path] = c.At
@@ -316,6 +317,46 @@ func (d *driver) take(s core.Step, events []core.Event) {
 	}
 	if d.model != nil {
 		d.model.timers = maps.Clone(d.timers)
+	}
+}
+
+// forks holds an attempt to the source that its task has begun with, and that to the obvious one: what has the key on the way
+// outwards, or was the last to finish in the loops of a scope there.
+func (d *driver) forks(s core.Step, st core.Start) {
+	tasks := d.m.State().Tasks
+	frozen := tasks[st.Path].Fork
+	if (st.Fork != nil) != (frozen != "") || st.Fork != nil && st.Fork.Path != frozen {
+		d.fatalf("%s attempt %d forks %+v, and began with %q", st.Path, st.Attempt, st.Fork, frozen)
+	}
+	if st.Fork == nil || !slices.ContainsFunc(s.Frame.Decisions, func(d core.Decision) bool { return d.Path == st.Path && d.Fork != "" }) {
+		return
+	}
+	_, key := cairn.Split(frozen)
+	scope, _ := cairn.Split(st.Path)
+	for ; ; scope, _ = cairn.Split(scope) {
+		want := ""
+		for _, path := range slices.Sorted(maps.Keys(tasks)) {
+			at, name := cairn.Split(path)
+			for name == key && at != scope {
+				if _, _, ok := cairn.CutIteration(at); !ok {
+					break
+				}
+				at, _ = cairn.Split(at)
+			}
+			t := tasks[path]
+			direct := path == cairn.Join(scope, key)
+			if name == key && at == scope && (direct || t.Status == core.TaskFinished) && (want == "" || t.Frame >= tasks[want].Frame) {
+				want = path
+			}
+		}
+		switch {
+		case want != "" && want != frozen && tasks[frozen] == nil:
+			d.fatalf("%s forks %s, which is nothing, and not %s", st.Path, frozen, want)
+		case want != "" && want != frozen && tasks[want].Frame > tasks[frozen].Frame:
+			d.fatalf("%s forks %s, and %s is newer", st.Path, frozen, want)
+		case want != "" || scope == "":
+			return
+		}
 	}
 }
 

@@ -116,6 +116,7 @@ func (m *Machine) complete() {
 	m.keyed()
 	m.prices(mo.fresh)
 	m.aimless(mo.fresh)
+	m.conflicts(mo.fresh)
 	for _, n := range fresh {
 		mo.count(n)
 	}
@@ -175,6 +176,10 @@ func (m *Machine) rewire(dirty []*cell) {
 		}
 		m.rearrange(part)
 	}
+	for _, n := range m.memo.restless { // what they wait for may be less than before
+		m.offer(n)
+	}
+	m.memo.restless = nil
 }
 
 // inClosed says that a part is closed, or stands in one that is.
@@ -213,6 +218,7 @@ func (m *Machine) restore(check, closed bool) {
 	if check || s.Structure != "" {
 		mo.noted()
 	}
+	mo.restless = nil // all are offered that can be
 	m.wire(mo.root)
 	if closed {
 		mo.root.closed = true

@@ -23,6 +23,9 @@ type node struct {
 	skip     func(v *cairn.View) bool
 	input    func(v *cairn.View) string
 	of       reflect.Type // the output's, int by default
+	fork     string
+	agent    bool
+	writes   []string
 	mistakes []error
 }
 
@@ -34,7 +37,10 @@ func (n node) Lower() cairn.Spec {
 	if err != nil {
 		panic(err)
 	}
-	t := &cairn.TaskSpec{SchemaHash: s.Hash, After: n.after, Policy: n.policy, SkipIf: n.skip, Run: noRun}
+	t := &cairn.TaskSpec{SchemaHash: s.Hash, After: n.after, Policy: n.policy, SkipIf: n.skip, Run: noRun, Fork: n.fork, Writes: n.writes, Prompted: n.agent || n.fork != ""}
+	if n.input == nil && n.fork != "" {
+		n.input = func(*cairn.View) string { return "ask" }
+	}
 	if n.input != nil {
 		t.Input = func(v *cairn.View) (json.RawMessage, error) { return json.Marshal(n.input(v)) }
 	}

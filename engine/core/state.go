@@ -104,6 +104,10 @@ type Task struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 	Policy    *cairn.Policy   `json:"policy,omitempty"`
 	Deadline  int64           `json:"deadline,omitempty"`
+	// Fork is the path of the task whose conversation this one's begins with.
+	Fork string `json:"fork,omitempty"`
+	// Delegate: it is a sub-agent's.
+	Delegate bool `json:"delegate,omitempty"`
 	// At is when a waiting task may start again; 0 is at once.
 	At int64 `json:"at,omitempty"`
 	// Stopping is why a running attempt was told to stop.

@@ -23,6 +23,7 @@ type tree struct {
 	policy cairn.Policy
 	skip   *cond
 	frozen bool // has an input
+	fork   string
 	// of parallels and loops
 	max   int
 	onMax cairn.OnMax
@@ -98,7 +99,7 @@ func (t *tree) node(v *cairn.View, w *world) cairn.Node {
 	}
 	switch t.kind {
 	case cairn.KindTask:
-		n := node{id: t.id, after: t.after, policy: t.policy}
+		n := node{id: t.id, after: t.after, policy: t.policy, agent: true, fork: t.fork}
 		if t.skip != nil {
 			n.skip = t.skip.ask
 		}
@@ -175,6 +176,9 @@ func (t *tree) write(b *strings.Builder, depth int, role string) {
 	if len(t.after) > 0 {
 		fmt.Fprintf(b, " after %v", t.after)
 	}
+	if t.fork != "" {
+		fmt.Fprintf(b, " forks %s", t.fork)
+	}
 	if string(raw) != "{}" {
 		fmt.Fprintf(b, " %s", raw)
 	}
@@ -204,8 +208,8 @@ type gen struct {
 type sight struct {
 	// keys are the tasks in this scope and around; deep also those in loops below; loops the loops of this scope.
 	keys, deep, loops []string
-	// targets are mounted whenever a node here is.
-	targets []string
+	// targets are mounted whenever a node here is. sources are those that are tasks, with those in loops here and around.
+	targets, sources []string
 }
 
 func randomTree(t *rapid.T, bombs bool) *tree {
@@ -215,6 +219,7 @@ func randomTree(t *rapid.T, bombs bool) *tree {
 	for range rapid.IntRange(0, 2).Draw(t, "triggers") {
 		n := &tree{kind: cairn.KindTask, id: g.id("g"), policy: optional(T("")).policy}
 		s.keys, s.deep, root.kids = append(s.keys, n.id), append(s.deep, n.id), append(root.kids, n)
+		s.sources = append(s.sources, n.id)
 		g.triggers = append(g.triggers, n.id)
 	}
 	root.kids = append(root.kids, g.group(s, 3))
@@ -260,27 +265,28 @@ func (g *gen) group(s *sight, depth int) *tree {
 		t.kind = cairn.KindParallel
 		t.max = rapid.IntRange(0, 2).Draw(g.t, "max")
 	}
-	targets := s.targets
+	targets, sources := s.targets, s.sources
 	for range rapid.IntRange(0, 3).Draw(g.t, "children") {
 		if t.kind == cairn.KindParallel && t.max > 0 {
-			s.targets = targets // a child that holds a place must not wait for one that has none
+			s.targets, s.sources = targets, sources // a child that holds a place must not wait for one that has none
 		}
 		t.kids = append(t.kids, g.node(s, depth))
 	}
 	if t.kind == cairn.KindParallel && t.max > 0 {
-		s.targets = targets
+		s.targets, s.sources = targets, sources
 	}
 	return t
 }
 
 // below is what can be seen in a scope of its own.
 func (s *sight) below() *sight {
-	return &sight{keys: slices.Clone(s.keys), targets: slices.Clone(s.targets)}
+	return &sight{keys: slices.Clone(s.keys), targets: slices.Clone(s.targets), sources: slices.Clone(s.sources)}
 }
 
 // aside is what can be seen in a part of the same scope that is mounted only sometimes.
 func (s *sight) aside() *sight {
-	return &sight{keys: slices.Clone(s.keys), deep: slices.Clone(s.deep), loops: slices.Clone(s.loops), targets: slices.Clone(s.targets)}
+	return &sight{keys: slices.Clone(s.keys), deep: slices.Clone(s.deep), loops: slices.Clone(s.loops), targets: slices.Clone(s.targets),
+		sources: slices.Clone(s.sources)}
 }
 
 func (g *gen) node(s *sight, depth int) *tree {
@@ -316,7 +322,10 @@ func (g *gen) node(s *sight, depth int) *tree {
 		if len(s.targets) > 0 && g.flip("after", 3) {
 			t.after = append(t.after, rapid.SampledFrom(s.targets).Draw(g.t, "target"))
 		}
-		s.keys, s.deep, s.targets = append(s.keys, t.id), append(s.deep, t.id), append(s.targets, t.id)
+		if len(s.sources) > 0 && g.flip("fork", 4) {
+			t.fork = rapid.SampledFrom(s.sources).Draw(g.t, "source")
+		}
+		s.keys, s.deep, s.targets, s.sources = append(s.keys, t.id), append(s.deep, t.id), append(s.targets, t.id), append(s.sources, t.id)
 	case cairn.KindContinueAsNew:
 		t.id = g.id("h")
 		if len(g.triggers) > 0 && g.flip("keep", 2) {
@@ -345,6 +354,7 @@ func (g *gen) node(s *sight, depth int) *tree {
 			t.until = g.cond(&sight{keys: in.keys, deep: in.deep, loops: in.loops})
 		}
 		s.deep = append(s.deep, in.deep...)
+		s.sources = append(s.sources, in.sources[len(s.sources):]...)
 		s.loops, s.targets = append(s.loops, t.id), append(s.targets, t.id)
 	case cairn.KindTry:
 		t.id, t.bomb = g.id("y"), g.bombs && g.flip("bomb", 2)

@@ -39,7 +39,11 @@ func (m *Machine) whyWaits(n *node) string {
 		}
 	}
 	if len(after) > 0 {
-		return fmt.Sprintf("%s waits for %s, which it comes After.", n.path, enumerate(after, 3))
+		how := "comes After"
+		if n.task.Fork != "" {
+			how = "comes After or forks"
+		}
+		return fmt.Sprintf("%s waits for %s, which it %s.", n.path, enumerate(after, 3), how)
 	}
 	if n.kind != cairn.KindTask {
 		return fmt.Sprintf("%s has begun, and waits for %s.", n.path, m.unfinished(n))

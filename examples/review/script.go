@@ -168,14 +168,15 @@ func files(w loop.Window) (seen map[string]string, fresh bool) {
 		for _, b := range m.Blocks {
 			switch {
 			case b.Kind == window.ToolResult && b.Name == "fs_read":
+				fresh = true // what is as it was is only pointed at
 				head, text, _ := strings.Cut(b.Text, "\n")
 				for _, name := range []string{codeFile, testFile} {
-					if strings.HasPrefix(head, name+":") || strings.HasPrefix(head, `"`+name+`":`) {
-						seen[name], fresh = text, true
+					if strings.HasPrefix(head, name+":") {
+						seen[name] = text
 					}
 				}
 				if b.Error {
-					seen["error"], fresh = b.Text, true
+					seen["error"] = b.Text
 				}
 			case b.Kind == window.ToolResult && b.Name == "fs_edit":
 				fresh = false // also when it is not known whether it has happened

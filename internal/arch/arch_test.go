@@ -78,6 +78,11 @@ var rules = []rule{
 		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/..."},
 	},
 	{
+		why:      "windows are planned from data alone",
+		packages: []string{"task/agent/window"},
+		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/...", "context", "./engine/...", "./tool/...", "./task/agent/loop"},
+	},
+	{
 		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
 		packages: []string{"..."},
 		except:   []string{"tool/mcp/..."},
@@ -88,6 +93,12 @@ var rules = []rule{
 		packages: []string{"..."},
 		except:   []string{"cmd/...", "examples/..."},
 		never:    []string{"./task/agent/named/..."},
+	},
+	{
+		why:      "the clouds' libraries are for who asks a model through a cloud: the module that tests it is another",
+		packages: []string{"..."},
+		never: []string{"github.com/anthropics/anthropic-sdk-go/v2/bedrock", "github.com/anthropics/anthropic-sdk-go/v2/vertex",
+			"github.com/aws/...", "google.golang.org/...", "cloud.google.com/..."},
 	},
 	{
 		why:      "features know the vocabulary, not one another and not the engine",

@@ -87,8 +87,8 @@ func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, err
 }
 
 // Primers are the pinned notes of the local store, and mental models of the server for ids that it has not.
-func (b *Backend) Primers(ctx context.Context, bank string, ids []string) (map[string]string, error) {
-	texts, err := b.Local.Primers(ctx, bank, ids)
+func (b *Backend) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]string, error) {
+	texts, err := b.Local.Primers(ctx, bank, ids, filter)
 	if err != nil {
 		return nil, err
 	}

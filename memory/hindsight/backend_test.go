@@ -127,7 +127,7 @@ func TestPrimersOfBoth(t *testing.T) {
 	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "project-p"}, ID: "local", Body: "From here.", Pinned: true}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := (&hindsight.Backend{Local: s, Client: client}).Primers(t.Context(), "project-p", []string{"remote", "local", "absent"})
+	got, err := (&hindsight.Backend{Local: s, Client: client}).Primers(t.Context(), "project-p", []string{"remote", "local", "absent"}, nil)
 	if err != nil || len(got) != 2 || got["remote"] != "From the server." || got["local"] != "From here." {
 		t.Fatal(got, err)
 	}

@@ -3,13 +3,15 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"time"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/memory"
 )
 
 // Apply carries out an operation once: its id is recorded in the same transaction, and with a recorded id it does nothing and
-// is false. An operation that could not be carried out (NOT_FOUND, MEMORY_EXISTS and the like) is not recorded.
+// is false. An operation that could not be carried out (NOT_FOUND, MEMORY_EXISTS, VERSION_CONFLICT and the like) is not recorded.
 func (s *Store) Apply(ctx context.Context, id string, op memory.Operation) (applied bool, err error) {
 	if err := memory.CheckName("an operation's id", id); err != nil {
 		return false, err
@@ -30,6 +32,18 @@ func (s *Store) Apply(ctx context.Context, id string, op memory.Operation) (appl
 		return c.apply(op)
 	})
 	return applied && err == nil, err
+}
+
+// Applied says whether an operation of that id was carried out, by whomever: for who must know before making another one up.
+func (s *Store) Applied(ctx context.Context, id string) (applied bool, err error) {
+	if err := memory.CheckName("an operation's id", id); err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256([]byte(id))
+	err = s.read(ctx, func(l *look) error {
+		return l.QueryRow("SELECT EXISTS (SELECT 1 FROM mem_applied WHERE id = ?)", sum[:]).Scan(&applied)
+	})
+	return applied, err
 }
 
 // resolve prepares all parts of an operation, digests as notes.
@@ -75,6 +89,15 @@ func resolve(op memory.Operation) (memory.Operation, error) {
 }
 
 func (c *change) apply(op memory.Operation) error {
+	for _, e := range op.Expect {
+		notes, err := c.primers(e.Bank, e.ID, e.Filter, false)
+		if err != nil {
+			return err
+		}
+		if !e.Met(notes) {
+			return &cairn.Error{Code: memory.VersionConflict, Message: fmt.Sprintf("the primer %q of bank %s has been changed meanwhile", e.ID, e.Bank), Next: "read it again"}
+		}
+	}
 	if err := c.setFacts(op.Facts, func(*record, memory.Fact) error { return nil }); err != nil {
 		return err
 	}

@@ -281,25 +281,42 @@ func (s *Store) changeNote(ctx context.Context, ns memory.Namespace, id, update 
 	return n, err
 }
 
-// Primer returns the pinned note of a bank with that id, if it counts: NOT_FOUND. Where notes of several namespaces are
-// called so, it is the oldest.
+// Primer returns the pinned note of a bank with that id, in its latest version that counts, as a task without tags is given
+// it: NOT_FOUND. Where notes of several namespaces are called so, memory.CurrentPrimer says which one.
 func (s *Store) Primer(ctx context.Context, bank, id string) (p memory.Primer, err error) {
+	return s.primer(ctx, bank, id, memory.RecallFilter(bank, nil, nil))
+}
+
+func (s *Store) primer(ctx context.Context, bank, id string, filter memory.Filter) (p memory.Primer, err error) {
 	err = s.read(ctx, func(l *look) error {
-		where, args, err := l.within(memory.Scope{Bank: bank, Lanes: []memory.Lane{memory.NoteLane}, Pinned: true})
+		notes, err := l.primers(bank, id, filter, true)
 		if err != nil {
 			return err
 		}
-		r, err := l.record("WHERE "+where+" AND i.name = ? ORDER BY i.created, p.kind, p.id LIMIT 1", append(args, id)...)
-		if err == nil && r == nil {
-			err = &cairn.Error{Code: memory.NotFound, Message: fmt.Sprintf("bank %s has no primer %q", bank, id),
+		n, found := memory.CurrentPrimer(notes, filter)
+		if !found {
+			return &cairn.Error{Code: memory.NotFound, Message: fmt.Sprintf("bank %s has no primer %q", bank, id),
 				Next: "pin an accepted note of that id"}
 		}
-		if err == nil {
-			p = memory.Primer{Bank: bank, ID: id, Text: string(r.body)}
-		}
-		return err
+		p = memory.Primer{Bank: bank, ID: id, Text: n.Body}
+		return nil
 	})
 	return p, err
+}
+
+// primers are the versions of a primer that count for a reader.
+func (l *look) primers(bank, id string, filter memory.Filter, persons bool) (notes []memory.Note, err error) {
+	where, args, err := l.visible(memory.Scope{Bank: bank, Tags: filter, Lanes: []memory.Lane{memory.NoteLane}, Pinned: true}, persons)
+	if err != nil {
+		return nil, err
+	}
+	records, err := l.records("WHERE "+where+" AND (i.name = ? OR i.name > ? AND i.name < ?)", append(args, id, id+"@", id+"A")...) // A follows @
+	for _, r := range records {
+		if of, _ := memory.PrimerOf(r.name); of == id || r.name == id {
+			notes = append(notes, r.note())
+		}
+	}
+	return notes, err
 }
 
 func (r *record) note() memory.Note {

@@ -60,11 +60,12 @@ func bounded(text string) string {
 	return strings.Join(slices.DeleteFunc(terms, func(term string) bool { return !keep[term] }), " ")
 }
 
-// Primers returns the texts of the primers that the bank has, by id.
-func (s *Store) Primers(ctx context.Context, bank string, ids []string) (map[string]string, error) {
+// Primers returns the texts of the primers that the bank has, by id: see memory.CurrentPrimer. What a run wrote has to pass
+// the filter, and supersedes for the readers who are shown it alone.
+func (s *Store) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, id := range ids {
-		p, err := s.Primer(ctx, bank, id)
+		p, err := s.primer(ctx, bank, id, filter)
 		switch {
 		case errors.Is(err, memory.NotFound):
 		case err != nil:

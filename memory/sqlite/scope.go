@@ -45,7 +45,11 @@ func (c *conditions) tagged(alias string, groups [][]string) {
 var defaultLanes = []memory.Lane{memory.FactLane, memory.MessageLane, memory.NoteLane}
 
 // within is the scope as a condition on an item i in a namespace p, with its arguments.
-func (l *look) within(s memory.Scope) (string, []any, error) {
+func (l *look) within(s memory.Scope) (string, []any, error) { return l.visible(s, false) }
+
+// visible is within, but for what a person wrote, which passes whatever its tags if persons says so. What is superseded by
+// an item that the reader is not shown is shown to them in either case.
+func (l *look) visible(s memory.Scope, persons bool) (string, []any, error) {
 	if err := s.Check(); err != nil {
 		return "", nil, err
 	}
@@ -65,7 +69,15 @@ func (l *look) within(s memory.Scope) (string, []any, error) {
 		literals[i] = literal(lane)
 	}
 	c.add("i.lane IN (" + strings.Join(literals, ", ") + ")")
-	c.tagged("i", s.Tags)
+	var tags conditions
+	tags.tagged("i", s.Tags)
+	switch {
+	case len(tags.all) == 0:
+	case persons:
+		c.add("(i.run = '' OR "+strings.Join(tags.all, " AND ")+")", tags.args...)
+	default:
+		c.add(strings.Join(tags.all, " AND "), tags.args...)
+	}
 	c.add("i.expires > ?", l.now)
 	c.add("i.folded = 0")
 	if s.Pinned {

@@ -9,11 +9,26 @@
 //
 //	anthropic.New(anthropic.Config{Model: "…", Options: []option.RequestOption{bedrock.WithConfig(aws)}})
 //
+// What they authorize a request with is cut out of errors as the key is.
+//
 // # The prompt cache
 //
-// Up to four breakpoints are set: behind the tools, behind the system text, and behind the last messages of the user in the
-// call before and in this one. So each call reads what the one before has written, however many blocks its turn had, and
-// other conversations of the same agent read tools and system text. CacheHour keeps all for an hour, at a higher price.
+// Info tells the rules: at most four breakpoints, which see 20 blocks back, and the least prefix that the model caches. A Window
+// says where they are. One whose block can't carry it, being thinking or blank, moves to the block before in its message.
+// Breakpoints for an hour have to stand before those for 5 minutes: the API refuses others.
+//
+// Where nobody plans (the Window's Marks are nil), they are behind the tools, behind the system text, and behind the last
+// messages of the user in the call before and in this one. So each call reads what the one before has written, however many
+// blocks its turn had, and other conversations of the same agent read tools and system text. CacheHour keeps all for an hour,
+// at a higher price, whoever plans.
+//
+// The API has no mask of tools that would leave the cache in place: the Window's Allowed is not sent.
+//
+// # Native tools and native reduction
+//
+// A tool whose Native has an entry "anthropic" is sent as that type, such as memory_20250818. Clear and Compact have the
+// provider clear old results and sum up long conversations; Info says that it does, so that nobody does it twice. A summary is
+// an opaque block of the conversation, which goes back as it came, and its tokens are an entry of the usage of their own.
 //
 // # What is not safe
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
+	"github.com/cairnrun/cairn/task/agent/internal/credential"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -22,6 +23,7 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		}
 		return loop.Broken(provider, err, m.cfg.Key)
 	}
+	secrets := append(credential.Of(api.Response), m.cfg.Key)
 	status, after := api.StatusCode, time.Duration(0)
 	if api.Response != nil {
 		after = loop.After(api.Response.Header, time.Now())
@@ -33,12 +35,12 @@ func (m *Model) failure(ctx context.Context, err error) error {
 	if kind := string(api.Type()); kind != "" {
 		message = kind + ": " + message
 	}
-	f := loop.FromStatus(provider, status, message, after, m.cfg.Key)
+	f := loop.FromStatus(provider, status, message, after, secrets...)
 	if f.Code == loop.ModelRequest && strings.HasPrefix(api.Message, "prompt is too long") { // there is no type for it
 		f.Code, f.Permanent = loop.ContextFull, false
 	}
 	if api.RequestID != "" {
-		f.Message += " (request " + loop.Redact(api.RequestID, m.cfg.Key) + ")"
+		f.Message += " (request " + loop.Redact(api.RequestID, secrets...) + ")"
 	}
 	return f
 }

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -11,30 +10,28 @@ import (
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
-// messages are those of the window. The last two of the user end with a breakpoint: the earlier one is where the call before
-// has written the cache, the later one where this call does.
-func (m *Model) messages(conversation []window.Message) (out []anthropic.MessageParam) {
-	marks := 2
-	for _, message := range slices.Backward(conversation) {
+// messages are those of the window, with breakpoints where they are wanted.
+func messages(conversation []window.Message, at marks) (out []anthropic.MessageParam) {
+	for i, message := range conversation {
 		var blocks []anthropic.ContentBlockParamUnion
-		for _, b := range message.Blocks {
-			if block, ok := blockParam(b); ok {
-				blocks = append(blocks, block)
+		for j, b := range message.Blocks {
+			block, ok := blockParam(b)
+			if !ok {
+				continue
 			}
+			if long, marked := at[place{i, j}]; marked {
+				block = mark(block, b, long)
+			}
+			blocks = append(blocks, block)
 		}
 		switch {
 		case len(blocks) == 0: // an empty message is refused
 		case message.Role == window.Assistant:
 			out = append(out, anthropic.NewAssistantMessage(blocks...))
 		default:
-			if control := blocks[len(blocks)-1].GetCacheControl(); control != nil && marks > 0 {
-				*control = m.breakpoint()
-				marks--
-			}
 			out = append(out, anthropic.NewUserMessage(blocks...))
 		}
 	}
-	slices.Reverse(out)
 	return out
 }
 
@@ -42,9 +39,7 @@ func (m *Model) messages(conversation []window.Message) (out []anthropic.Message
 // another provider understands.
 func blockParam(b window.Block) (anthropic.ContentBlockParamUnion, bool) {
 	if b.Provider == provider && b.Raw != nil {
-		// Any struct of the union will do: what is sent is the block as it came.
-		raw := param.Override[anthropic.ThinkingBlockParam](b.Raw)
-		return anthropic.ContentBlockParamUnion{OfThinking: &raw}, true
+		return rawBlock(b.Raw), true
 	}
 	switch b.Kind {
 	case window.Text:

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // provider is who made opaque blocks, and for whom limits count.
@@ -38,8 +40,14 @@ type Config struct {
 	Effort string
 	// Thinking turns on thinking as the model sees fit (adaptive).
 	Thinking bool
-	// CacheHour keeps the cached prefix for an hour rather than for 5 minutes: for conversations whose tools take long.
+	// Window is how many tokens a call may have. Defaults to what the model is known for, or to 200,000.
+	Window int
+	// CacheHour keeps every cached prefix for an hour rather than for 5 minutes: for conversations whose tools take long.
+	// Without it the marks of a window say so for themselves.
 	CacheHour bool
+	// Clear and Compact have the provider reduce long windows; nil leaves them as they are.
+	Clear   *Clear
+	Compact *Compact // see Clear
 	// NoStructure spells a schema out in the prompt instead of having the provider hold the answer to it.
 	NoStructure bool
 	// Timeout is the longest a call may take. 0 is no limit beyond that of the attempt.
@@ -55,6 +63,7 @@ type Config struct {
 type Model struct {
 	cfg    Config
 	client anthropic.Client
+	edits  []anthropic.BetaContextManagementConfigEditUnionParam
 }
 
 // New makes a Model. It asks nobody: what is wrong with the configuration is an error of the first call.
@@ -69,7 +78,7 @@ func New(cfg Config) *Model {
 	if cfg.BaseURL != "" {
 		opts = append(opts, option.WithBaseURL(cfg.BaseURL))
 	}
-	return &Model{cfg, anthropic.NewClient(append(opts, cfg.Options...)...)}
+	return &Model{cfg, anthropic.NewClient(append(opts, cfg.Options...)...), edits(cfg)}
 }
 
 // Info describes the model.
@@ -80,11 +89,13 @@ func (m *Model) Info() loop.Info {
 		Thinking    bool
 		NoStructure bool
 		Variant     string
-	}{m.cfg.MaxTokens, m.cfg.Effort, m.cfg.Thinking, m.cfg.NoStructure, m.cfg.Variant})
+		Edits       []anthropic.BetaContextManagementConfigEditUnionParam `json:",omitempty"`
+	}{m.cfg.MaxTokens, m.cfg.Effort, m.cfg.Thinking, m.cfg.NoStructure, m.cfg.Variant, m.edits})
 	if err != nil { // of text and numbers: it can't fail
 		panic(err)
 	}
-	return loop.Info{Provider: provider, Models: []string{m.cfg.Model}, Identity: provider + " " + m.cfg.Model + " " + string(raw)}
+	return loop.Info{Provider: provider, Models: []string{m.cfg.Model}, Identity: provider + " " + m.cfg.Model + " " + string(raw),
+		Window: cmp.Or(m.cfg.Window, traitOf(m.cfg.Model).window), Cache: m.rules(), Reduces: len(m.edits) > 0}
 }
 
 // strictness is what structured outputs take.
@@ -101,15 +112,23 @@ func (m *Model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 	if m.cfg.Model == "" || m.cfg.Key == "" && len(m.cfg.Options) == 0 {
 		return loop.Turn{}, &cairn.Failure{Code: loop.ModelAuth, Permanent: true, Message: "anthropic: Model and Key are needed; the key may be in ANTHROPIC_API_KEY"}
 	}
+	request, err := m.request(w)
+	if err != nil {
+		return loop.Turn{}, err
+	}
 	if m.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, m.cfg.Timeout)
 		defer cancel()
 	}
 	var response *http.Response
-	stream := m.client.Messages.NewStreaming(ctx, m.request(w), option.WithResponseInto(&response))
+	opts := []option.RequestOption{option.WithResponseInto(&response)}
+	for _, name := range betas(m.cfg, w.Tools) {
+		opts = append(opts, option.WithHeaderAdd("anthropic-beta", name))
+	}
+	stream := m.client.Messages.NewStreaming(ctx, request, opts...)
 	defer stream.Close()
-	r := reader{observe: w.Observe, inputs: map[int64][]byte{}}
+	r := reader{observe: w.Observe, inputs: map[int64][]byte{}, summaries: map[int64]json.RawMessage{}}
 	for stream.Next() {
 		if err := r.read(stream.Current()); err != nil {
 			return r.unfinished(m.cfg.Model), loop.Broken(provider, err, m.cfg.Key)
@@ -127,13 +146,17 @@ func (m *Model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 	return r.turn(m.cfg.Model), nil
 }
 
-// request is the Messages request of a window.
-func (m *Model) request(w loop.Window) anthropic.MessageNewParams {
+// request is the Messages request of a window. Betas are fields of the same request, which the SDK would have in another type
+// with other types of all blocks.
+func (m *Model) request(w loop.Window) (anthropic.MessageNewParams, error) {
 	p := anthropic.MessageNewParams{Model: m.cfg.Model, MaxTokens: DefaultMaxTokens}
 	for _, n := range []int{m.cfg.MaxTokens, w.MaxTokens} {
 		if n > 0 {
 			p.MaxTokens = int64(n)
 		}
+	}
+	if m.cfg.Compact != nil && !traitOf(m.cfg.Model).compacts {
+		return p, wrong("%s has no compaction: leave Config.Compact out, and have the agent reduce its windows by itself", m.cfg.Model)
 	}
 	if m.cfg.Thinking {
 		p.Thinking = anthropic.ThinkingConfigParamUnion{OfAdaptive: &anthropic.ThinkingConfigAdaptiveParam{}}
@@ -142,35 +165,24 @@ func (m *Model) request(w loop.Window) anthropic.MessageNewParams {
 	if converted, ok := strictness.Convert(w.Schema); ok && w.Schema != nil {
 		p.OutputConfig.Format = param.Override[anthropic.JSONOutputFormatParam](json.RawMessage(`{"type":"json_schema","schema":` + string(converted) + `}`))
 	}
-	for i, t := range w.Tools {
-		tool := anthropic.ToolParam{Name: t.Name, InputSchema: param.Override[anthropic.ToolInputSchemaParam](inputSchema(t.Schema))}
-		if t.Description != "" {
-			tool.Description = param.NewOpt(t.Description)
-		}
-		if i == len(w.Tools)-1 {
-			tool.CacheControl = m.breakpoint()
-		}
-		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &tool})
+	if len(m.edits) > 0 {
+		p.SetExtraFields(map[string]any{"context_management": anthropic.BetaContextManagementConfigParam{Edits: m.edits}})
+	}
+	at, err := m.marks(w)
+	if err != nil {
+		return p, err
+	}
+	long, marked := at[place{message: window.OfTools}]
+	if p.Tools, err = tools(w.Tools, marked, long); err != nil {
+		return p, err
 	}
 	if w.System != "" {
-		p.System = []anthropic.TextBlockParam{{Text: w.System, CacheControl: m.breakpoint()}}
+		text := anthropic.TextBlockParam{Text: w.System}
+		if long, marked := at[place{message: window.OfSystem}]; marked {
+			text.CacheControl = breakpoint(long)
+		}
+		p.System = []anthropic.TextBlockParam{text}
 	}
-	p.Messages = m.messages(w.Messages)
-	return p
-}
-
-// inputSchema is that of a tool; one without takes an object.
-func inputSchema(s json.RawMessage) json.RawMessage {
-	if len(s) == 0 {
-		return json.RawMessage(`{"type":"object"}`)
-	}
-	return s
-}
-
-func (m *Model) breakpoint() anthropic.CacheControlEphemeralParam {
-	c := anthropic.NewCacheControlEphemeralParam()
-	if m.cfg.CacheHour {
-		c.TTL = anthropic.CacheControlEphemeralTTLTTL1h
-	}
-	return c
+	p.Messages = messages(w.Messages, at)
+	return p, nil
 }

@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/anthropic"
+	"github.com/cairnrun/cairn/task/agent/internal/wiretest"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -21,33 +24,6 @@ var (
 	_ loop.Model      = (*anthropic.Model)(nil)
 	_ loop.Structurer = (*anthropic.Model)(nil)
 )
-
-var weather = cairn.Tool{Name: "weather", Description: "tells it", Schema: json.RawMessage(`{"properties":{"city":{"type":"string"}},"required":["city"],"type":"object"}`),
-	Call: func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
-		var asked struct{ City string }
-		if err := json.Unmarshal(in, &asked); err != nil || asked.City == "" {
-			return nil, fmt.Errorf("which city? %v", err)
-		}
-		return json.Marshal("sunny in " + asked.City)
-	}}
-
-func ask(prompt string) task.Request {
-	return task.Request{Prompt: prompt, Tools: []cairn.Tool{weather}}
-}
-
-// same compares JSON without regard to the order of keys.
-func same(t *testing.T, what, got, want string) {
-	t.Helper()
-	var g, w any
-	if err := errors.Join(json.Unmarshal([]byte(got), &g), json.Unmarshal([]byte(want), &w)); err != nil {
-		t.Fatalf("%s: %v: %s", what, err, got)
-	}
-	one, _ := json.Marshal(g)
-	two, _ := json.Marshal(w)
-	if string(one) != string(two) {
-		t.Errorf("%s is\n%s, want\n%s", what, one, two)
-	}
-}
 
 // TestAToolLoopOnTheWire: what is sent, with parallel calls, thinking sent back as it came, and the cache's breakpoints.
 func TestAToolLoopOnTheWire(t *testing.T) {
@@ -62,23 +38,23 @@ func TestAToolLoopOnTheWire(t *testing.T) {
 				heard.WriteString(ev.Text)
 			}
 		}}
-	resp, err := a.Run(t.Context(), ask("Weather?"))
+	resp, err := a.Run(t.Context(), wiretest.Ask("Weather?"))
 	if err != nil || resp.Text != "It is sunny." {
 		t.Fatalf("%+v, %v", resp, err)
 	}
 	const mark = `"cache_control":{"type":"ephemeral"}`
 	head := `"model":"claude-opus-4-8","max_tokens":32000,"stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},
 		"system":[{"type":"text","text":"Be brief.",` + mark + `}],
-		"tools":[{"name":"weather","description":"tells it","input_schema":` + string(weather.Schema) + `,` + mark + `}]`
-	same(t, "the first request", s.request(0), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?",`+mark+`}]}]}`)
+		"tools":[{"name":"weather","description":"tells it","input_schema":` + string(wiretest.Weather.Schema) + `,` + mark + `}]`
+	wiretest.Same(t, "the first request", s.request(0), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?",`+mark+`}]}]}`)
 	const assistant = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm <","signature":"c2ln+/=="},{"type":"text","text":"Let me see"},
 		{"type":"tool_use","id":"toolu_1","name":"weather","input":{"city":"Rome"}},{"type":"tool_use","id":"toolu_2","name":"weather","input":{"city":"Oslo"}}]}`
 	result := func(id, city, more string) string {
 		return `{"type":"tool_result","tool_use_id":"` + id + `","content":[{"type":"text","text":"sunny in ` + city + `"}]` + more + `}`
 	}
-	same(t, "the second request", s.request(1), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?",`+mark+`}]},`+assistant+
+	wiretest.Same(t, "the second request", s.request(1), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?",`+mark+`}]},`+assistant+
 		`,{"role":"user","content":[`+result("toolu_1", "Rome", "")+`,`+result("toolu_2", "Oslo", ","+mark)+`]}]}`)
-	same(t, "the third request", s.request(2), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?"}]},`+assistant+
+	wiretest.Same(t, "the third request", s.request(2), `{`+head+`,"messages":[{"role":"user","content":[{"type":"text","text":"Weather?"}]},`+assistant+
 		`,{"role":"user","content":[`+result("toolu_1", "Rome", "")+`,`+result("toolu_2", "Oslo", ","+mark)+`]},
 		{"role":"assistant","content":[{"type":"tool_use","id":"toolu_3","name":"weather","input":{"city":"Bonn"}}]},
 		{"role":"user","content":[`+result("toolu_3", "Bonn", ","+mark)+`]}]}`)
@@ -103,7 +79,7 @@ func TestRequestsOnlyGrow(t *testing.T) {
 		s := serve(t, message("tool_use", thinkingBlock(0), toolBlock(1, "a", "weather", `{"city":"<Rome>"}`)), message("tool_use", toolBlock(0, "b", "nothing")),
 			message("tool_use", toolBlock(0, "c", "weather", `{"city":1}`)), says("done"))
 		a := &loop.Agent{Model: s.model(func(c *anthropic.Config) { c.CacheHour = true }), System: "s"}
-		if _, err := a.Run(t.Context(), ask("go")); err != nil {
+		if _, err := a.Run(t.Context(), wiretest.Ask("go")); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -120,7 +96,7 @@ func TestRequestsOnlyGrow(t *testing.T) {
 		if one.request(i) != two.request(i) {
 			t.Errorf("request %d differs:\n%s\n%s", i, one.request(i), two.request(i))
 		}
-		if n := strings.Count(one.request(i), "cache_control"); n > 4 || n != strings.Count(one.request(i), `"ttl":"1h"`) {
+		if n := strings.Count(one.request(i), "cache_control"); n == 0 || n > 4 || n != strings.Count(one.request(i), `"ttl":"1h"`) {
 			t.Errorf("request %d has %d breakpoints", i, n)
 		}
 		if i > 0 && !strings.HasPrefix(messages(one.request(i)), strings.TrimSuffix(messages(one.request(i-1)), "]")) {
@@ -165,7 +141,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, c.answer)
-			resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), ask("go"))
+			resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 			if err == nil {
 				t.Fatalf("no error, but %+v", resp)
 			}
@@ -186,6 +162,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestAKeyInOptions is no more told than one in Config.
+func TestAKeyInOptions(t *testing.T) {
+	s := serve(t, refuse(401, "authentication_error"))
+	_, err := s.model(func(c *anthropic.Config) { c.Key, c.Options = "", append(c.Options, option.WithAPIKey(secret)) }).Call(t.Context(), planned())
+	if f := cairn.FailureOf(err); f.Code != loop.ModelAuth || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "[redacted]") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestASlowStream ends with the context, and what it has used is known.
 func TestASlowStream(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -198,12 +183,12 @@ func TestASlowStream(t *testing.T) {
 			cancel(&cairn.Failure{Code: cairn.TaskTimeout})
 		}
 	}}
-	resp, err := a.Run(ctx, ask("go"))
+	resp, err := a.Run(ctx, wiretest.Ask("go"))
 	if !errors.Is(err, loop.ModelUnavailable) || !strings.Contains(err.Error(), "context canceled") || len(resp.Usage) != 1 || len(s.bodies) != 1 {
 		t.Errorf("%v, %+v, %d requests", err, resp.Usage, len(s.bodies))
 	}
 	s = serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	_, err = (&loop.Agent{Model: s.model(func(c *anthropic.Config) { c.Timeout = time.Millisecond }), Retries: -1}).Run(t.Context(), ask("go"))
+	_, err = (&loop.Agent{Model: s.model(func(c *anthropic.Config) { c.Timeout = time.Millisecond }), Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 	if !errors.Is(err, loop.ModelUnavailable) || !strings.Contains(err.Error(), "deadline exceeded") {
 		t.Errorf("timeout: %v", err)
 	}
@@ -213,7 +198,7 @@ func TestNobodyThere(t *testing.T) {
 	s := serve(t, says("x"))
 	m := s.model()
 	s.Close()
-	_, err := (&loop.Agent{Model: m, Retries: -1}).Run(t.Context(), ask("go"))
+	_, err := (&loop.Agent{Model: m, Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 	if !errors.Is(err, loop.ModelUnavailable) || strings.Contains(err.Error(), "http://") {
 		t.Errorf("%v", err)
 	}
@@ -227,19 +212,19 @@ func TestNobodyThere(t *testing.T) {
 // TestToolMistakesOnTheWire are told to the model in the shape that the API wants.
 func TestToolMistakesOnTheWire(t *testing.T) {
 	s := serve(t, message("tool_use", toolBlock(0, "a", "fly", `{}`), toolBlock(1, "b", "weather", `{"city":`), toolBlock(2, "c", "weather")), says("sorry"))
-	if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), ask("go")); err != nil {
+	if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), wiretest.Ask("go")); err != nil {
 		t.Fatal(err)
 	}
 	var sent struct{ Messages []json.RawMessage }
 	if err := json.Unmarshal([]byte(s.request(1)), &sent); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the turn", string(sent.Messages[1]), `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"fly","input":{}},
+	wiretest.Same(t, "the turn", string(sent.Messages[1]), `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"fly","input":{}},
 		{"type":"tool_use","id":"b","name":"weather","input":{}},{"type":"tool_use","id":"c","name":"weather","input":{}}]}`)
-	same(t, "the results", string(sent.Messages[2]), `{"role":"user","content":[
+	wiretest.Same(t, "the results", string(sent.Messages[2]), `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"text","text":"There is no tool \"fly\". The tools are: weather."}]},
 		{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"text","text":"The arguments are no JSON: {\"city\":"}]},
-		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"which city? \u003cnil\u003e"}],"cache_control":{"type":"ephemeral"}}]}`)
+		{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"which city?"}],"cache_control":{"type":"ephemeral"}}]}`)
 }
 
 type verdict struct {
@@ -263,7 +248,7 @@ func TestNativeStructure(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.request(0)), &sent); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the format", string(sent.OutputConfig), `{"format":{"type":"json_schema","schema":{"type":"object","additionalProperties":false,
+	wiretest.Same(t, "the format", string(sent.OutputConfig), `{"format":{"type":"json_schema","schema":{"type":"object","additionalProperties":false,
 		"properties":{"why":{"type":"string"},"good":{"type":"boolean"},"note":{"type":"string"}},"required":["why","good"]}}}`)
 	if len(sent.Messages[0].Content) != 1 || !strings.Contains(s.request(1), "why: required") {
 		t.Errorf("%s\n%s", s.request(0), s.request(1))
@@ -277,7 +262,7 @@ func TestOpaqueBlocks(t *testing.T) {
 	s := serve(t, message("pause_turn",
 		[]string{`{"type":"content_block_start","index":0,"content_block":` + block + `}`, `{"type":"content_block_stop","index":0}`},
 		[]string{`{"type":"content_block_start","index":1,"content_block":` + other + `}`, `{"type":"content_block_stop","index":1}`}), says("on"))
-	if resp, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), ask("go")); err != nil || resp.Text != "on" {
+	if resp, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), wiretest.Ask("go")); err != nil || resp.Text != "on" {
 		t.Fatalf("%+v, %v", resp, err)
 	}
 	if !strings.Contains(s.request(1), `{"role":"assistant","content":[`+block+`,`+other+`]}`) && !strings.Contains(s.request(1), block+`,`+other) {

@@ -3,10 +3,12 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -16,9 +18,13 @@ type reader struct {
 	observe func(loop.Event)
 	message anthropic.Message
 	// inputs are the arguments of tools as they came, by block: the SDK makes an empty object of what is no JSON.
-	inputs  map[int64][]byte
-	stopped bool
-	request string
+	inputs map[int64][]byte
+	// summaries are the events that tell what compactions came to, by block: the SDK knows them in its betas only.
+	summaries map[int64]json.RawMessage
+	// iterations are the parts of the call, some of which the usage of the whole leaves out.
+	iterations []anthropic.BetaIterationsUsageItemUnion
+	stopped    bool
+	request    string
 }
 
 func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
@@ -27,6 +33,10 @@ func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
 	}
 	out := loop.Event{Kind: loop.Progress}
 	switch ev.Type {
+	case "message_start":
+		r.iterate(ev.Message.Usage.RawJSON())
+	case "message_delta":
+		r.iterate(ev.Usage.RawJSON())
 	case "message_stop":
 		r.stopped = true
 	case "content_block_start":
@@ -41,6 +51,8 @@ func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
 			out = loop.Event{Kind: loop.ThinkingDelta, Text: ev.Delta.Thinking}
 		case "input_json_delta":
 			r.inputs[ev.Index] = append(r.inputs[ev.Index], ev.Delta.PartialJSON...)
+		case "compaction_delta": // there is one, and it has all
+			r.summaries[ev.Index] = json.RawMessage(ev.RawJSON())
 		}
 	}
 	if r.observe != nil {
@@ -49,21 +61,39 @@ func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
+// iterate takes the iterations of a usage, if there are some: each list is of all that were until then.
+func (r *reader) iterate(usage string) {
+	var u struct {
+		Iterations []anthropic.BetaIterationsUsageItemUnion `json:"iterations"`
+	}
+	if json.Unmarshal([]byte(usage), &u) == nil && len(u.Iterations) > 0 {
+		r.iterations = u.Iterations
+	}
+}
+
 // unfinished is what a call that was cut off has used.
 func (r *reader) unfinished(model string) loop.Turn {
 	return loop.Turn{Usage: r.usage(model), Request: r.request}
 }
 
-// usage is one entry, or none if nothing was told. What the provider calls input tokens is the uncached part.
-func (r *reader) usage(model string) []cairn.Usage {
-	u := r.message.Usage
-	out := cairn.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens,
-		CacheWrite1h: u.CacheCreation.Ephemeral1hInputTokens}
-	if out == (cairn.Usage{}) {
-		return nil
+// usage is one entry for the answer, behind one for each compaction, or none if nothing was told. What the provider calls
+// input tokens is the uncached part.
+func (r *reader) usage(model string) (out []cairn.Usage) {
+	model = cmp.Or(r.message.Model, model)
+	for _, i := range r.iterations {
+		if i.Type == "compaction" { // the other kinds are in the whole
+			out = append(out, cairn.Usage{Model: model, Input: i.InputTokens, Output: i.OutputTokens, CacheRead: i.CacheReadInputTokens,
+				CacheWrite: i.CacheCreationInputTokens, CacheWrite1h: i.CacheCreation.Ephemeral1hInputTokens})
+		}
 	}
-	out.Model = cmp.Or(r.message.Model, model)
-	return []cairn.Usage{out}
+	u := r.message.Usage
+	answer := cairn.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens,
+		CacheWrite1h: u.CacheCreation.Ephemeral1hInputTokens}
+	if answer != (cairn.Usage{}) {
+		answer.Model = model
+		out = append(out, answer)
+	}
+	return out
 }
 
 func (r *reader) turn(model string) loop.Turn {
@@ -86,6 +116,9 @@ func (r *reader) turn(model string) loop.Turn {
 
 func (r *reader) block(i int64, b anthropic.ContentBlockUnion) window.Block {
 	raw := json.RawMessage(b.RawJSON())
+	if summary := r.summaries[i]; summary != nil {
+		raw = summed(raw, summary)
+	}
 	switch {
 	case b.Type == "text" && len(b.Citations) == 0:
 		return window.Block{Kind: window.Text, Text: b.Text}
@@ -103,4 +136,20 @@ func (r *reader) block(i int64, b anthropic.ContentBlockUnion) window.Block {
 		return window.Block{Kind: window.Text, Text: b.Text, Provider: provider, Raw: raw}
 	}
 	return window.Block{Kind: window.Opaque, Provider: provider, Raw: raw}
+}
+
+// summed is a compaction as it has to be sent back: the block as it began, with all that the delta of its event has.
+func summed(block, event json.RawMessage) json.RawMessage {
+	var whole map[string]json.RawMessage
+	var ev struct{ Delta map[string]json.RawMessage }
+	if json.Unmarshal(block, &whole) != nil || json.Unmarshal(event, &ev) != nil || whole == nil {
+		return block // the SDK has read both before: they are objects
+	}
+	delete(ev.Delta, "type")
+	maps.Copy(whole, ev.Delta)
+	raw, err := schema.Encode(whole)
+	if err != nil { // of valid JSON: it can't fail
+		panic(err)
+	}
+	return raw
 }

@@ -25,6 +25,7 @@ type server struct {
 	mu     sync.Mutex // guards the rest
 	bodies []string
 	keys   []string
+	betas  []string
 }
 
 type answer func(w http.ResponseWriter, r *http.Request)
@@ -38,6 +39,7 @@ func serve(t *testing.T, answers ...answer) *server {
 		}
 		s.mu.Lock()
 		s.bodies, s.keys = append(s.bodies, string(body)), append(s.keys, r.Header.Get("Authorization"))
+		s.betas = append(s.betas, strings.Join(r.Header.Values("Anthropic-Beta"), ","))
 		n := min(len(s.bodies), len(answers))
 		s.mu.Unlock()
 		if r.URL.Path != "/v1/messages" || !json.Valid(body) {

@@ -13,6 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 // Agent is a task.Agent that asks a model and does what it wants with tools until there is an answer. It is safe for
@@ -25,6 +26,29 @@ type Agent struct {
 	System string
 	// Tools are the agent's own. They stand before those of the task, and their order is part of the prefix too.
 	Tools []cairn.Tool
+	// Examples are shown behind the system text: few, and different ones.
+	Examples []window.Example
+	// Reduce says when a long window is made smaller; the zero value has the defaults. A provider that reduces by itself
+	// (Info.Reduces) is left alone.
+	Reduce window.Reduction
+	// Compactor, if set, sums up what clearing results can't make small enough.
+	Compactor *Compactor
+	// Offload is the most bytes of a tool's result, or of a task.Dep in the prompt, that stay in the window, where the engine
+	// stores artifacts: longer ones are put aside, and the model gets the beginning, a reference, and artifact_read. 0 is
+	// DefaultOffload, negative never.
+	Offload int
+	// Todo gives the agent a list of what it has to do, which is repeated at the end of each window: for work of many turns.
+	Todo bool
+	// Remind is said once more at the end of a window that is over half full. "" is the prompt, as far as it is short.
+	Remind string
+	// Mask, if set, names the tools that may be called in the next turn; nil is all. The others stay in the window, so that its
+	// prefix does. It must be a function of what it is given.
+	Mask func(turn int, messages []window.Message) []string
+	// Vary are sentences of which one, chosen by the task's key and the turn, ends each window: against falling into a rhythm. Mostly there
+	// should be none.
+	Vary []string
+	// LongCache asks the provider to keep prefixes longer from the first call on, and not only once calls turn out to be far apart.
+	LongCache bool
 	// ID tells conversations apart that are held in one task about equal prompts.
 	ID string
 	// MaxTokens bounds one answer of the model; 0 is the model's default.
@@ -54,6 +78,7 @@ const (
 	DefaultRetries     = 2
 	DefaultToolTimeout = 5 * time.Minute
 	DefaultParallel    = 8
+	DefaultOffload     = 16 << 10
 	// MaxPause is the longest pause between calls within an attempt.
 	MaxPause = 30 * time.Second
 )
@@ -83,13 +108,25 @@ func (a *Agent) Run(ctx context.Context, req task.Request) (task.Response, error
 func (a *Agent) Identity() string {
 	config := struct {
 		System    string
-		Tools     []spec
+		Tools     []window.Tool
+		Examples  []window.Example
+		Reduce    window.Reduction
+		Compactor string
+		Offload   int
+		Todo      bool
+		Remind    string
+		Vary      []string
 		MaxTokens int
 		MaxTurns  int
 		Repairs   int
-	}{a.System, nil, a.MaxTokens, a.MaxTurns, a.Repairs}
+		// Delegates are who works behind the tools.
+		Delegates []string `json:",omitempty"`
+	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs, nil}
 	for _, t := range a.Tools {
-		config.Tools = append(config.Tools, spec{t.Name, t.Description, string(t.Schema)})
+		if t.Delegation != nil {
+			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
+		}
+		config.Tools = append(config.Tools, window.ToolOf(t))
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail
 	if err != nil {
@@ -105,23 +142,36 @@ func (a *Agent) Identity() string {
 	return "loop/1 " + model + " " + hex.EncodeToString(sum[:8])
 }
 
-// spec is a tool as a model sees it.
-type spec struct{ Name, Description, Schema string }
-
-// Models are those that calls are billed under.
-func (a *Agent) Models() []string {
-	if a.Model == nil {
-		return nil
+// Models are those that calls are billed under, those of the compactor and of sub-agents behind the tools included.
+func (a *Agent) Models() (names []string) {
+	if a.Model != nil {
+		names = slices.Clone(a.Model.Info().Models)
 	}
-	return a.Model.Info().Models
+	if a.Compactor != nil && a.Compactor.Model != nil {
+		for _, name := range a.Compactor.Model.Info().Models {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range a.delegated(func(d *cairn.Delegation) []string { return d.Models }) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
-	c := &conversation{agent: a, req: req, tools: slices.Concat(a.Tools, req.Tools), leave: func() {}}
+	c := &conversation{agent: a, req: req, leave: func() {}}
 	if a.Model == nil {
 		return nil, task.Permanent(errors.New("loop: the agent has no Model"))
 	}
+	if call, ok := cairn.CallFrom(ctx); ok {
+		c.call = *call
+	}
+	c.equip()
 	c.byName = map[string]cairn.Tool{}
 	for _, t := range c.tools {
 		if _, twice := c.byName[t.Name]; twice || t.Name == "" || t.Call == nil {
@@ -131,9 +181,6 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	}
 	if s, ok := a.Model.(Structurer); ok && req.Schema != nil {
 		c.native = s.Structures(req.Schema)
-	}
-	if call, ok := cairn.CallFrom(ctx); ok {
-		c.call = *call
 	}
 	scope, _ := ctx.Value(scopeKey{}).(string)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", scope, a.ID, req.Prompt))

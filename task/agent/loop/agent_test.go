@@ -32,7 +32,7 @@ func TestToolsAreRunUntilThereIsAnAnswer(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	got, _ := json.Marshal(d.final(t))
-	const want = `[{"role":"user","blocks":[{"kind":"text","text":"\u003cmemory\u003eold\u003c/memory\u003e\n\ndo it"}]},` +
+	const want = `[{"role":"user","blocks":[{"kind":"text","text":"\u003cmemory\u003eold\u003c/memory\u003e"},{"kind":"text","text":"do it"}]},` +
 		`{"role":"assistant","blocks":[{"kind":"text","text":"let me see"},{"kind":"tool_use","id":"a","name":"one","input":{"n":1}},{"kind":"tool_use","id":"b","name":"two","input":{"n":2}}]},` +
 		`{"role":"user","blocks":[{"kind":"tool_result","text":"one of {\"n\":1}","id":"a","name":"one"},{"kind":"tool_result","text":"two of {\"n\":2}","id":"b","name":"two"}]},` +
 		`{"role":"assistant","blocks":[{"kind":"text","text":"let me see"},{"kind":"tool_use","id":"c","name":"one","input":{}}]},` +

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,11 +14,12 @@ import (
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 )
 
 // Conversation is the name under which the journal of a task keeps the messages of its last finished conversation, as a
 // JSON list of Message.
-const Conversation = "conversation"
+const Conversation = cairn.ConversationRecord
 
 // scopeKey holds the name of the tool call that a conversation is part of.
 type scopeKey struct{}
@@ -39,8 +39,18 @@ type conversation struct {
 	// failed ones. final names the record of the finished one.
 	id, name, final string
 	// earlier are the failed ones.
-	earlier  []failed
-	messages []window.Message
+	earlier []failed
+	// plan plans the windows, todo is the list that is repeated in them, if there is one.
+	plan *window.Planner
+	todo *tool.Todo
+	// view is the window of the coming call.
+	view window.View
+	// allowed, if not nil, are the only tools that may be called in this turn.
+	allowed []string
+	// repair is what was said last about an answer.
+	repair string
+	// told says that the last message of the user shows the list.
+	told bool
 	// booked is the last attempt of which it is known that its usage was committed.
 	booked int
 	// spent says that this attempt has told a usage, of its own or of a lost attempt. It must only be written by the
@@ -155,19 +165,13 @@ func (c *conversation) fail(code cairn.Code, permanent bool, format string, args
 	return c.failure
 }
 
-func (c *conversation) say(role window.Role, blocks []window.Block) {
-	if len(blocks) > 0 {
-		c.messages = append(c.messages, window.Message{Role: role, Blocks: blocks})
-	}
-}
-
 // hold goes through the conversation from its first message to its answer.
 func (c *conversation) hold(ctx context.Context) (task.Response, error) {
-	first, err := task.Step(ctx, c.name+".start", func(context.Context) (window.Message, error) { return c.first(), nil })
+	opening, err := task.Step(ctx, c.name+".start", c.opening)
 	if err != nil {
 		return task.Response{}, err
 	}
-	c.messages = append(c.before(), first)
+	c.plan = window.Open(opening)
 	most := orDefault(c.agent.MaxTurns, DefaultMaxTurns, 1<<31-1)
 	repairs := orDefault(c.agent.Repairs, DefaultRepairs, 0)
 	for n := 1; n <= most; n++ {
@@ -175,7 +179,8 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		if err != nil {
 			return task.Response{}, err
 		}
-		c.say(window.Assistant, turn.Blocks)
+		c.repair = ""
+		c.plan.Said(turn.Blocks, turn.Usage)
 		if err := c.stopped(turn); err != nil {
 			return task.Response{}, err
 		}
@@ -184,7 +189,10 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 			if err != nil {
 				return task.Response{}, err
 			}
-			c.say(window.User, results)
+			c.plan.Told(results)
+			if err := c.remember(results); err != nil {
+				return task.Response{}, err
+			}
 			continue
 		}
 		if turn.Stop == StopPause {
@@ -192,13 +200,14 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		}
 		output, wrong := c.answer(window.Said(turn.Blocks))
 		if wrong == nil {
-			return task.Response{Text: window.Said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.messages)
+			return task.Response{Text: window.Said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.plan.Messages())
 		}
 		if repairs == 0 {
 			return task.Response{}, c.fail(cairn.InvalidOutput, false, "the model's answer is refused: %v", wrong)
 		}
 		repairs--
-		c.say(window.User, []window.Block{{Kind: window.Text, Text: repair(wrong, c.req.Schema != nil)}})
+		c.repair = refused(wrong, c.req.Schema != nil)
+		c.plan.Told(text(c.repair))
 	}
 	return task.Response{}, c.fail(TurnsExhausted, false, "%d model calls brought no answer; raise MaxTurns", most)
 }
@@ -224,41 +233,16 @@ func generated(usage []cairn.Usage) int64 {
 	return usage[len(usage)-1].Output
 }
 
-// first is the first message: memory and prompt, then what the answer has to look like, and at the end, where it is seen
-// best, what went wrong before.
-func (c *conversation) first() window.Message {
-	blocks := []window.Block{{Kind: window.Text, Text: c.req.Message()}}
-	if c.req.Schema != nil && !c.native {
-		blocks = append(blocks, window.Block{Kind: window.Text, Text: wanted(c.req.Schema)})
-	}
-	if len(c.earlier) > 0 {
-		blocks = append(blocks, window.Block{Kind: window.Text, Text: lessons(c.earlier)})
-	}
-	return window.Message{Role: window.User, Blocks: blocks}
-}
-
-// before is what was said in the thread that the task goes on with. It is frozen with the task: equal in each attempt.
-func (c *conversation) before() (messages []window.Message) {
-	for _, m := range c.req.History {
-		role := window.User
-		if m.Role == string(window.Assistant) {
-			role = window.Assistant
-		}
-		if m.Content != "" && (role == window.User || len(messages) > 0) { // a conversation begins with the user
-			messages = append(messages, window.Message{Role: role, Blocks: []window.Block{{Kind: window.Text, Text: m.Content}}})
-		}
-	}
-	return messages
-}
-
-func wanted(schema json.RawMessage) string {
-	return "Your last message must be JSON that fits this schema, and nothing else.\n<output_schema>\n" + string(schema) + "\n</output_schema>"
-}
-
 // turnRecord is what the journal keeps of a model call.
 type turnRecord struct {
 	// Attempt made the call, and told the usage.
 	Attempt int `json:"attempt,omitempty"`
+	// Plan is how its window was made.
+	Plan window.Plan `json:"plan"`
+	// Repair is what the user has said before it about a refused answer.
+	Repair string `json:"repair,omitempty"`
+	// Compaction is what the compactor has used before it.
+	Compaction []cairn.Usage `json:"compaction,omitempty"`
 	Turn
 }
 
@@ -270,8 +254,12 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	defer func() { _ = announced.wait() }() // after a panic, too
 	rec, err := task.Step(ctx, name, func(ctx context.Context) (turnRecord, error) {
 		fresh = true
-		turn, err := c.ask(ctx, name, n, &announced)
-		return turnRecord{c.call.Attempt, turn}, err
+		plan, spent, err := c.decide(ctx, name, n)
+		if err != nil {
+			return turnRecord{}, err
+		}
+		turn, err := c.ask(ctx, name, n, plan, &announced)
+		return turnRecord{c.call.Attempt, plan, c.repair, spent, turn}, err
 	})
 	if lost := announced.wait(); err == nil {
 		err = lost
@@ -282,8 +270,12 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	if err != nil {
 		return Turn{}, err
 	}
-	if !fresh && rec.Attempt > c.booked {
-		c.spend(ctx, rec.Usage) // by an attempt that died before it could be committed
+	if !fresh {
+		c.plan.Apply(rec.Plan)
+		c.allowed = rec.Plan.Allowed
+		if rec.Attempt > c.booked {
+			c.spend(ctx, slices.Concat(rec.Compaction, rec.Usage)) // by an attempt that died before it could be committed
+		}
 	}
 	return rec.Turn, nil
 }
@@ -307,6 +299,9 @@ type intent struct {
 	Tool       string `json:"tool,omitempty"`
 	SideEffect bool   `json:"sideEffect,omitempty"`
 	Idempotent bool   `json:"idempotent,omitempty"`
+	// Plan is how the window of a call of the model was made.
+	Plan   *window.Plan `json:"plan,omitempty"`
+	Repair string       `json:"repair,omitempty"`
 }
 
 // announcement is an intent on its way to the journal. The zero value is none.
@@ -343,11 +338,16 @@ func (c *conversation) key(name string) string {
 }
 
 // ask makes the model call.
-func (c *conversation) ask(ctx context.Context, name string, n int, announced *announcement) (Turn, error) {
-	w := Window{Key: c.key(name), System: c.agent.System, Tools: c.tools, Messages: slices.Clip(c.messages), MaxTokens: c.agent.MaxTokens}
-	if c.native {
-		w.Schema = c.req.Schema
-	}
+func (c *conversation) ask(ctx context.Context, name string, n int, plan window.Plan, announced *announcement) (Turn, error) {
+	w := c.window(name)
+	return c.patiently(ctx, c.agent.Model, w, n, func() {
+		c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt, Plan: &plan, Repair: c.repair}, announced)
+	})
+}
+
+// patiently makes a call, and makes it again after a failure that may pass. Admitted is called when the budgets allow the
+// first.
+func (c *conversation) patiently(ctx context.Context, model Model, w Window, n int, admitted func()) (Turn, error) {
 	w.Observe = func(ev Event) {
 		_ = task.Heartbeat(ctx, nil) // why to stop is read from the context
 		c.tell(ev, n)
@@ -357,10 +357,10 @@ func (c *conversation) ask(ctx context.Context, name string, n int, announced *a
 			return Turn{}, err
 		}
 		if try == 0 {
-			c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt}, announced)
+			admitted()
 		}
 		w.Observe(Event{Kind: TurnBegun})
-		turn, err := c.agent.Model.Call(ctx, w)
+		turn, err := model.Call(ctx, w)
 		c.spend(ctx, turn.Usage)
 		w.Observe(Event{Kind: TurnEnded, Failed: err != nil})
 		if err == nil {
@@ -383,8 +383,10 @@ func (c *conversation) tell(ev Event, n int) {
 	}
 }
 
-// repair is what a model is told whose answer does not fit.
-func repair(wrong error, json bool) string {
+func text(of string) []window.Block { return []window.Block{{Kind: window.Text, Text: of}} }
+
+// refused is what a model is told whose answer does not fit.
+func refused(wrong error, json bool) string {
 	var b strings.Builder
 	b.WriteString("Your answer is refused: " + cut(wrong.Error(), mostRepair) + "\n")
 	if json {

@@ -23,14 +23,22 @@
 // first message ends with what went wrong in the last three, at most 1,000 bytes each.
 //
 // Usage is booked by the attempt that made the call (task.Spend). Where an attempt was killed before that could be committed
-// the next one books it; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
+// the next one books it, with that of sub-agents behind finished calls of tools; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
 // used is lost.
 //
 // # The window
 //
-// Always in this order: the tools, the agent's own first; the system text; what was said before in the thread that the task
-// goes on with (memory.Conversation); the first message with memory, prompt, output
-// schema and earlier failures; then turns and results. A turn only adds messages at the end. Equal states give equal bytes.
+// Package window plans it before each call: tools, the agent's own first; the system text and its examples; what was said before in the
+// thread that the task goes on with (memory.Conversation), or the conversation that it forks (task.Task.Fork), block for block; the first message with memory, prompt, output
+// schema and earlier failures; then turns and results. A turn only adds messages at the end, until the window passes
+// Reduce.Trigger: then old results are cleared, and put aside as artifacts, and beyond Reduce.Compact a Compactor sums the
+// conversation up. Long results of tools, and long parts of a prompt made by task.Dep, are put aside at once (Offload). What is in
+// the window once is not told twice. A list of things to do (Todo), and in a window that is over half full the
+// instructions (Remind), are said again at its end. Tools that are not to be used now are masked (Mask), not taken away.
+// Equal states give equal bytes.
+//
+// What a conversation has begun with, tools and system text included, stays as it is when a changed program resumes it. Each
+// call's plan is in the journal: Read finds the conversations of a task, and Held.Window makes any of their windows again.
 //
 // # Answers
 //

@@ -16,6 +16,11 @@ const (
 	// ToolBegun and ToolEnded enclose the execution of a tool. A result that is taken from the journal has neither.
 	ToolBegun EventKind = "tool_begun"
 	ToolEnded EventKind = "tool_ended" // see ToolBegun
+	// Cleared says that old results were taken out of the window of the coming call, Compacted that all but its newest turns were
+	// replaced by a summary, HalfFull that it is over half full, so that the instructions are said again at its end.
+	Cleared   EventKind = "cleared"
+	Compacted EventKind = "compacted" // see Cleared
+	HalfFull  EventKind = "half_full" // see Cleared
 	// Progress is any other sign of life of a stream.
 	Progress EventKind = "progress"
 )

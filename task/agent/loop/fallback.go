@@ -47,15 +47,19 @@ type circuit struct {
 	trying bool
 }
 
-// Info is that of all models together, with the provider of the first.
+// Info is that of all models together, with the provider and the cache of the first, and the smallest window.
 func (f *Fallback) Info() Info {
 	var out Info
 	var identities []string
 	for i, m := range f.Models {
 		info := m.Info()
 		if i == 0 {
-			out.Provider = info.Provider
+			out.Provider, out.Cache, out.Window, out.Reduces = info.Provider, info.Cache, info.Window, info.Reduces
 		}
+		if info.Window > 0 && (out.Window == 0 || info.Window < out.Window) {
+			out.Window = info.Window
+		}
+		out.Reduces = out.Reduces && info.Reduces
 		for _, name := range info.Models {
 			if !slices.Contains(out.Models, name) {
 				out.Models = append(out.Models, name)

@@ -108,7 +108,7 @@ func TestFallbackAsksBudgets(t *testing.T) {
 
 func TestFallbackIsOneModel(t *testing.T) {
 	f := &loop.Fallback{Models: []loop.Model{&shop{name: "a"}, loop.Limited{Model: &shop{name: "b"}}}}
-	if info := f.Info(); fmt.Sprint(info) != "{a [a b] fallback [a, b]}" || !f.Structures(nil) {
+	if info := f.Info(); fmt.Sprint(info.Provider, info.Models, info.Identity) != "a[a b]fallback [a, b]" || !f.Structures(nil) {
 		t.Errorf("%+v", info)
 	}
 	f.Models = append(f.Models, &shop{name: "c", plain: true})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -23,11 +24,19 @@ type outcome struct {
 	Error bool   `json:"error,omitempty"`
 	// Unknown says that an earlier attempt may have made the call, and that it was not made again.
 	Unknown bool `json:"unknown,omitempty"`
+	// Usage is that of agents behind the tool, told by Attempt.
+	Usage   []cairn.Usage `json:"usage,omitempty"`
+	Attempt int           `json:"attempt,omitempty"`
+}
+
+// block is what the model is told.
+func (o outcome) block(use window.Block) window.Block {
+	return window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: o.Text, Error: o.Error}
 }
 
 // results runs the tools that a turn asks for, side by side. The results come in the order of the calls.
 func (c *conversation) results(ctx context.Context, n int, calls []window.Block) ([]window.Block, error) {
-	results := make([]window.Block, len(calls))
+	results, outs, meters := make([]window.Block, len(calls)), make([]outcome, len(calls)), make([]*tally, len(calls))
 	var group errgroup.Group
 	group.SetLimit(orDefault(c.agent.Parallel, DefaultParallel, DefaultParallel))
 	for i, use := range calls {
@@ -35,19 +44,32 @@ func (c *conversation) results(ctx context.Context, n int, calls []window.Block)
 		name := fmt.Sprintf("%s.turn.%d.tool.%d", c.name, n, i+1)
 		group.Go(func() error {
 			var announced announcement
-			out, err := task.Step(ctx, name, func(ctx context.Context) (outcome, error) { return c.do(ctx, name, n, use, &announced) })
+			out, err := task.Step(ctx, name, func(ctx context.Context) (outcome, error) {
+				meters[i] = &tally{Meter: c.call.Meter}
+				return c.do(ctx, name, n, use, &announced, meters[i])
+			})
+			outs[i] = out
 			if lost := announced.wait(); err == nil {
 				err = lost
 			}
-			results[i] = window.Block{Kind: window.ToolResult, ID: use.ID, Name: use.Name, Text: out.Text, Error: out.Error}
+			results[i] = out.block(use)
 			return err
 		})
 	}
-	return results, group.Wait()
+	err := group.Wait()
+	for i := range calls {
+		switch {
+		case meters[i] != nil: // told as it was used
+			c.spent = c.spent || len(meters[i].spent()) > 0
+		case outs[i].Attempt > c.booked:
+			c.spend(ctx, outs[i].Usage) // by an attempt that died before it could be committed
+		}
+	}
+	return results, err
 }
 
 // do makes one call, unless it can't be known whether that would be the second time. Its error is one that ends the attempt.
-func (c *conversation) do(ctx context.Context, name string, n int, use window.Block, announced *announcement) (outcome, error) {
+func (c *conversation) do(ctx context.Context, name string, n int, use window.Block, announced *announcement, meter *tally) (outcome, error) {
 	out := outcome{ID: use.ID, Tool: use.Name}
 	refuse := func(format string, args ...any) (outcome, error) {
 		out.Text, out.Error = cut(fmt.Sprintf(format, args...), mostProblem), true
@@ -57,6 +79,8 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 	switch {
 	case !known:
 		return refuse("There is no tool %q. The tools are: %s.", use.Name, strings.Join(c.names(), ", "))
+	case c.allowed != nil && !slices.Contains(c.allowed, use.Name):
+		return refuse("%s can't be called now. The tools that can: %s.", use.Name, strings.Join(c.allowed, ", "))
 	case use.Input == nil:
 		return refuse("The arguments are no JSON: %s", use.Text)
 	case !isObject(use.Input):
@@ -72,7 +96,7 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 			"It was not made again. Find out, if you can, before you call the tool once more.", use.Name)
 	}
 	key := c.key(name)
-	what := intent{key, c.call.Attempt, tool.Name, tool.SideEffect, tool.Idempotent}
+	what := intent{Key: key, Attempt: c.call.Attempt, Tool: tool.Name, SideEffect: tool.SideEffect, Idempotent: tool.Idempotent}
 	if tool.SideEffect && !tool.Idempotent { // it has to be known before
 		err = c.record(ctx, name+".intent", what)
 	} else {
@@ -82,7 +106,10 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 		return out, err
 	}
 	c.tell(Event{Kind: ToolBegun, Name: use.Name, ID: use.ID}, n)
-	raw, err := c.perform(ctx, name, key, tool, use.Input)
+	raw, err := c.perform(ctx, name, key, tool, use.Input, meter)
+	if out.Usage = meter.spent(); len(out.Usage) > 0 {
+		out.Attempt = c.call.Attempt
+	}
 	_ = task.Heartbeat(ctx, nil) // why to stop is read from the context
 	c.tell(Event{Kind: ToolEnded, Name: use.Name, ID: use.ID, Failed: err != nil}, n)
 	switch {
@@ -101,10 +128,13 @@ func (c *conversation) do(ctx context.Context, name string, n int, use window.Bl
 
 // perform calls the tool within its time. To the tool it looks like an attempt with an idempotency key of its own. A panic is
 // an error.
-func (c *conversation) perform(ctx context.Context, name, key string, tool cairn.Tool, in json.RawMessage) (out json.RawMessage, err error) {
+func (c *conversation) perform(ctx context.Context, name, key string, tool cairn.Tool, in json.RawMessage, meter *tally) (out json.RawMessage, err error) {
 	if _, ok := cairn.CallFrom(ctx); ok {
 		own := c.call
 		own.IdempotencyKey = key
+		if meter.Meter != nil {
+			own.Meter = meter
+		}
 		ctx = cairn.WithCall(ctx, &own)
 	}
 	ctx = context.WithValue(ctx, scopeKey{}, name)

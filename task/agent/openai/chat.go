@@ -20,9 +20,13 @@ func (m *Model) chatRequest(w loop.Window) openai.ChatCompletionNewParams {
 	if n := m.maxTokens(w); n > 0 {
 		p.MaxTokens = param.NewOpt(n) // the newer name is unknown to most servers
 	}
-	if m.cfg.CacheKey != "" {
-		p.PromptCacheKey = param.NewOpt(m.cfg.CacheKey)
+	if key := m.cacheKey(w); key != "" {
+		p.PromptCacheKey = param.NewOpt(key)
 	}
+	option, retention := m.lifetime(w)
+	p.PromptCacheOptions.Ttl = option
+	p.PromptCacheRetention = openai.ChatCompletionNewParamsPromptCacheRetention(retention)
+	p.ToolChoice = m.chatToolChoice(w)
 	p.ReasoningEffort = shared.ReasoningEffort(m.cfg.Effort)
 	if converted, ok := strictness.Convert(w.Schema); ok && w.Schema != nil {
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{

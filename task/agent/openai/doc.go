@@ -11,6 +11,17 @@
 // model's output is: item by item, as it came. Chat Completions has no such items; what a server calls reasoning there is
 // neither kept nor sent back.
 //
+// # The prompt cache
+//
+// OpenAI finds the longest known prefix by itself, so Info asks for no marks and none is sent; one that is Long asks for the
+// longer life that a model may have. Calls go under a key, by which equal prefixes meet in one cache: see Config.CacheKey.
+// The Window's Allowed is a mask (tool_choice), which leaves the tools, and with them the prefix, as they are.
+//
+// # Compaction
+//
+// Config.Compact has Responses sum up long conversations; Info says that it does, so that nobody does it twice. The summary is
+// an opaque block of the conversation, which goes back as it came. What stands before it is sent along, and read no more.
+//
 // # What is not safe
 //
 // A call that is cut off has told no usage: OpenAI sends it with the end of the stream only. Strict schemas know no optional

@@ -14,6 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/task/agent/internal/credential"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -34,7 +35,8 @@ func (m *Model) failure(ctx context.Context, err error) error {
 			after = loop.After(api.Response.Header, time.Now())
 		}
 		code := cmp.Or(api.Code, api.Type)
-		f := loop.FromStatus(m.cfg.Provider, api.StatusCode, joined(code, cmp.Or(api.Message, http.StatusText(api.StatusCode))), after, m.cfg.Key)
+		f := loop.FromStatus(m.cfg.Provider, api.StatusCode, joined(code, cmp.Or(api.Message, http.StatusText(api.StatusCode))), after,
+			append(credential.Of(api.Response), m.cfg.Key)...)
 		switch code {
 		case "context_length_exceeded":
 			f.Code, f.Permanent = loop.ContextFull, false

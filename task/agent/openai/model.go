@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,8 +38,22 @@ type Config struct {
 	Effort string
 	// NoStructure spells a schema out in the prompt instead of having the server hold the answer to it.
 	NoStructure bool
-	// CacheKey groups calls with a common prefix for the prompt cache; "" leaves that to the provider.
+	// Window is how many tokens a call may have. Defaults to what the model is known for; 0 is unknown.
+	Window int
+	// Mask says whether the server knows tool_choice's allowed_tools. Defaults to true for Responses, where it is part of the
+	// API, and to false with Chat, where few servers have it.
+	Mask *bool
+	// Compact is at how many tokens the server sums up the conversation (context_management). 0 is never; Chat has none.
+	Compact int
+	// CacheKey groups calls with a common prefix for the prompt cache. Defaults to a digest of model, instructions and tools,
+	// which all conversations of an agent have in common; other servers than OpenAI's are sent none.
 	CacheKey string
+	// CacheApart makes the default of CacheKey another for each conversation: for agents with many at a time, as a key with more
+	// than some 15 calls a minute is spread over several caches.
+	CacheApart bool
+	// CacheLong keeps every cached prefix for longer, 12 or 24 hours, where the model can have that. Without it a mark of the
+	// window that is Long does.
+	CacheLong bool
 	// Timeout is the longest a call may take. 0 is no limit beyond that of the attempt.
 	Timeout time.Duration
 	// Options are the SDK's. They come last. What they depend on is no part of the identity: name it in Variant, if answers
@@ -47,6 +62,9 @@ type Config struct {
 	// Variant is a further part of the identity, and no secret.
 	Variant string
 }
+
+// provider is the default of Config.Provider.
+const provider = "openai"
 
 // Model asks one model. It is safe for concurrent use.
 type Model struct {
@@ -71,7 +89,7 @@ func New(cfg Config) *Model {
 		opts = append(opts, option.WithAPIKey("none")) // a server of one's own, which asks for none
 	}
 	if cfg.Provider == "" {
-		cfg.Provider = "openai"
+		cfg.Provider = provider
 	}
 	opts = append(opts, cfg.Options...)
 	return &Model{cfg, responses.NewResponseService(opts...), openai.NewChatService(opts...)}
@@ -86,11 +104,13 @@ func (m *Model) Info() loop.Info {
 		Effort      string
 		NoStructure bool
 		Variant     string
-	}{place(m.cfg.BaseURL), m.cfg.Chat, m.cfg.MaxTokens, m.cfg.Effort, m.cfg.NoStructure, m.cfg.Variant})
+		Compact     int `json:",omitempty"`
+	}{place(m.cfg.BaseURL), m.cfg.Chat, m.cfg.MaxTokens, m.cfg.Effort, m.cfg.NoStructure, m.cfg.Variant, m.cfg.Compact})
 	if err != nil { // of text and numbers: it can't fail
 		panic(err)
 	}
-	return loop.Info{Provider: m.cfg.Provider, Models: []string{m.cfg.Model}, Identity: m.cfg.Provider + " " + m.cfg.Model + " " + string(raw)}
+	return loop.Info{Provider: m.cfg.Provider, Models: []string{m.cfg.Model}, Identity: m.cfg.Provider + " " + m.cfg.Model + " " + string(raw),
+		Window: cmp.Or(m.cfg.Window, traitOf(m.cfg.Model).window), Cache: m.rules(), Reduces: m.cfg.Compact > 0}
 }
 
 // strictness is what structured outputs take.
@@ -113,6 +133,10 @@ type reader interface {
 func (m *Model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 	if m.cfg.Model == "" || m.cfg.Key == "" && m.cfg.BaseURL == "" && len(m.cfg.Options) == 0 {
 		return loop.Turn{}, &cairn.Failure{Code: loop.ModelAuth, Permanent: true, Message: "openai: Model and Key are needed; the key may be in OPENAI_API_KEY"}
+	}
+	if m.cfg.Chat && m.cfg.Compact > 0 {
+		return loop.Turn{}, &cairn.Failure{Code: loop.ModelRequest, Permanent: true,
+			Message: m.cfg.Provider + ": Chat Completions has no compaction: leave Config.Compact out, and have the agent reduce its windows by itself"}
 	}
 	if m.cfg.Timeout > 0 {
 		var cancel context.CancelFunc

@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openai/openai-go/v3/option"
+
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/wiretest"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/openai"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -22,37 +25,10 @@ var (
 	_ loop.Structurer = (*openai.Model)(nil)
 )
 
-var weather = cairn.Tool{Name: "weather", Description: "tells it", Schema: json.RawMessage(`{"properties":{"city":{"type":"string"}},"required":["city"],"type":"object"}`),
-	Call: func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
-		var asked struct{ City string }
-		if err := json.Unmarshal(in, &asked); err != nil || asked.City == "" {
-			return nil, errors.New("which city?")
-		}
-		return json.Marshal("sunny in " + asked.City)
-	}}
-
-func ask(prompt string) task.Request {
-	return task.Request{Prompt: prompt, Tools: []cairn.Tool{weather}}
-}
-
 // both runs a test in both dialects.
 func both(t *testing.T, test func(t *testing.T, chat bool)) {
 	t.Run("responses", func(t *testing.T) { test(t, false) })
 	t.Run("chat", func(t *testing.T) { test(t, true) })
-}
-
-// same compares JSON without regard to the order of keys.
-func same(t *testing.T, what, got, want string) {
-	t.Helper()
-	var g, w any
-	if err := errors.Join(json.Unmarshal([]byte(got), &g), json.Unmarshal([]byte(want), &w)); err != nil {
-		t.Fatalf("%s: %v: %s", what, err, got)
-	}
-	one, _ := json.Marshal(g)
-	two, _ := json.Marshal(w)
-	if string(one) != string(two) {
-		t.Errorf("%s is\n%s, want\n%s", what, one, two)
-	}
 }
 
 // TestAToolLoopOnTheWire: what is sent, with parallel calls, in both dialects.
@@ -67,24 +43,24 @@ func TestAToolLoopOnTheWire(t *testing.T) {
 					heard.WriteString(ev.Text)
 				}
 			}}
-		resp, err := a.Run(t.Context(), ask("Weather?"))
+		resp, err := a.Run(t.Context(), wiretest.Ask("Weather?"))
 		if err != nil || resp.Text != "It is sunny." || heard.String() != "Let me seeIt is sunny." {
 			t.Fatalf("%+v, %v, heard %q", resp, err, heard.String())
 		}
 		if chat {
 			head := `"model":"gpt-6-sol","stream":true,"stream_options":{"include_usage":true},"max_tokens":99,"reasoning_effort":"low",
-				"tools":[{"type":"function","function":{"name":"weather","description":"tells it","parameters":` + string(weather.Schema) + `}}]`
-			same(t, "the first request", s.request(0), `{`+head+`,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Weather?"}]}`)
-			same(t, "the second request", s.request(1), `{`+head+`,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Weather?"},
+				"tools":[{"type":"function","function":{"name":"weather","description":"tells it","parameters":` + string(wiretest.Weather.Schema) + `}}]`
+			wiretest.Same(t, "the first request", s.request(0), `{`+head+`,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Weather?"}]}`)
+			wiretest.Same(t, "the second request", s.request(1), `{`+head+`,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Weather?"},
 				{"role":"assistant","content":"Let me see","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}},
 				{"id":"call_2","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Oslo\"}"}}]},
 				{"role":"tool","tool_call_id":"call_1","content":"sunny in Rome"},{"role":"tool","tool_call_id":"call_2","content":"sunny in Oslo"}]}`)
 		} else {
-			head := `"model":"gpt-6-sol","stream":true,"store":false,"max_output_tokens":99,"reasoning":{"effort":"low"},"instructions":"Be brief.",
-				"tools":[{"type":"function","name":"weather","description":"tells it","strict":false,"parameters":` + string(weather.Schema) + `}]`
-			same(t, "the first request", s.request(0), `{`+head+`,"input":[{"role":"user","content":"Weather?"}]}`)
+			head := `"model":"gpt-6-sol","stream":true,"store":false,"prompt_cache_key":"cairn-59349975d08652422e221b68","max_output_tokens":99,"reasoning":{"effort":"low"},"instructions":"Be brief.",
+				"tools":[{"type":"function","name":"weather","description":"tells it","strict":false,"parameters":` + string(wiretest.Weather.Schema) + `}]`
+			wiretest.Same(t, "the first request", s.request(0), `{`+head+`,"input":[{"role":"user","content":"Weather?"}]}`)
 			_, items := opening(false, part{text: "Let me see"}, rome, oslo)
-			same(t, "the second request", s.request(1), `{`+head+`,"input":[{"role":"user","content":"Weather?"},`+strings.Join(items, ",")+`,
+			wiretest.Same(t, "the second request", s.request(1), `{`+head+`,"input":[{"role":"user","content":"Weather?"},`+strings.Join(items, ",")+`,
 				{"type":"function_call_output","call_id":"call_1","output":"sunny in Rome"},{"type":"function_call_output","call_id":"call_2","output":"sunny in Oslo"}]}`)
 		}
 		want := cairn.Usage{Model: "gpt-6-sol", Input: 7, Output: 42, CacheRead: 2000, CacheWrite: 300}
@@ -106,7 +82,7 @@ func TestRequestsOnlyGrow(t *testing.T) {
 		build := func() *server {
 			call := func(id, args string) answer { return message(chat, "", part{id: id, name: "weather", arguments: args}) }
 			s := serve(t, chat, call("a", `{"city":"<Rome>"}`), call("b", `{"city":`), call("c", ``), message(chat, "", says("done")...))
-			if _, err := (&loop.Agent{Model: s.model(), System: "s"}).Run(t.Context(), ask("go")); err != nil {
+			if _, err := (&loop.Agent{Model: s.model(), System: "s"}).Run(t.Context(), wiretest.Ask("go")); err != nil {
 				t.Fatal(err)
 			}
 			return s
@@ -165,7 +141,7 @@ func TestErrors(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := serve(t, chat, c.answer)
-				resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), ask("go"))
+				resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 				if err == nil {
 					t.Fatalf("no error, but %+v", resp)
 				}
@@ -184,10 +160,21 @@ func TestErrors(t *testing.T) {
 	})
 }
 
+// TestAKeyInOptions is no more told than one in Config.
+func TestAKeyInOptions(t *testing.T) {
+	both(t, func(t *testing.T, chat bool) {
+		s := serve(t, chat, refuse(401, "invalid_api_key"))
+		_, err := s.model(func(c *openai.Config) { c.Key, c.Options = "", append(c.Options, option.WithAPIKey(secret)) }).Call(t.Context(), planned())
+		if f := cairn.FailureOf(err); f.Code != loop.ModelAuth || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "[redacted]") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestFailedResponses(t *testing.T) {
 	for code, want := range map[string]cairn.Code{"server_error": loop.ModelUnavailable, "rate_limit_exceeded": loop.RateLimited, "bio_policy": loop.ModelRefused, "invalid_prompt": loop.ModelRequest} {
 		s := serve(t, false, stream(false, `{"type":"response.failed","response":{"id":"r","status":"failed","model":"gpt-6-sol","output":[],"error":{"code":"`+code+`","message":"m"},"usage":{"input_tokens":5}}}`))
-		resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), ask("go"))
+		resp, err := (&loop.Agent{Model: s.model(), Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 		if !errors.Is(err, want) || len(resp.Usage) != 1 {
 			t.Errorf("%s: %v, %+v", code, err, resp.Usage)
 		}
@@ -208,11 +195,11 @@ func TestASlowStream(t *testing.T) {
 				cancel()
 			}
 		}}
-		if _, err := a.Run(ctx, ask("go")); !errors.Is(err, loop.ModelUnavailable) || !strings.Contains(err.Error(), "context canceled") || len(s.bodies) != 1 {
+		if _, err := a.Run(ctx, wiretest.Ask("go")); !errors.Is(err, loop.ModelUnavailable) || !strings.Contains(err.Error(), "context canceled") || len(s.bodies) != 1 {
 			t.Errorf("%v, %d requests", err, len(s.bodies))
 		}
 		s = serve(t, chat, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		_, err := (&loop.Agent{Model: s.model(func(c *openai.Config) { c.Timeout = time.Millisecond }), Retries: -1}).Run(t.Context(), ask("go"))
+		_, err := (&loop.Agent{Model: s.model(func(c *openai.Config) { c.Timeout = time.Millisecond }), Retries: -1}).Run(t.Context(), wiretest.Ask("go"))
 		if !errors.Is(err, loop.ModelUnavailable) || !strings.Contains(err.Error(), "deadline exceeded") {
 			t.Errorf("timeout: %v", err)
 		}
@@ -224,7 +211,7 @@ func TestToolMistakesOnTheWire(t *testing.T) {
 	both(t, func(t *testing.T, chat bool) {
 		s := serve(t, chat, message(chat, "", part{id: "a", name: "fly", arguments: `{}`}, part{id: "b", name: "weather", arguments: `{"city":`}, part{id: "c", name: "weather"}),
 			message(chat, "", says("sorry")...))
-		if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), ask("go")); err != nil {
+		if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), wiretest.Ask("go")); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{`Error: There is no tool \"fly\". The tools are: weather.`, `Error: The arguments are no JSON: {\"city\":`, `Error: which city?`, `"arguments":"{\"city\":"`} {
@@ -246,7 +233,7 @@ func TestReasoningComesBack(t *testing.T) {
 	}
 	first := stream(false, append(events, `{"type":"response.completed","response":{"id":"r","status":"completed","model":"m","output":[],"usage":{"input_tokens":5}}}`)...)
 	s := serve(t, false, first, message(false, "", says("ok")...))
-	if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), ask("go")); err != nil {
+	if _, err := (&loop.Agent{Model: s.model()}).Run(t.Context(), wiretest.Ask("go")); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(s.request(1), item+`,`+other+`,`+call) {
@@ -290,9 +277,9 @@ func TestNativeStructure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if chat {
-			same(t, "the format", string(sent.Format), `{"type":"json_schema","json_schema":{"name":"answer","strict":true,`+schema+`}}`)
+			wiretest.Same(t, "the format", string(sent.Format), `{"type":"json_schema","json_schema":{"name":"answer","strict":true,`+schema+`}}`)
 		} else {
-			same(t, "the format", string(sent.Text.Format), `{"type":"json_schema","name":"answer","strict":true,`+schema+`}`)
+			wiretest.Same(t, "the format", string(sent.Text.Format), `{"type":"json_schema","name":"answer","strict":true,`+schema+`}`)
 		}
 		if strings.Contains(s.request(0), "output_schema") || !strings.Contains(s.request(1), "why: required") {
 			t.Errorf("%s\n%s", s.request(0), s.request(1))

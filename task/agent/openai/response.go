@@ -26,9 +26,16 @@ func (m *Model) request(w loop.Window) responses.ResponseNewParams {
 	if n := m.maxTokens(w); n > 0 {
 		p.MaxOutputTokens = param.NewOpt(n)
 	}
-	if m.cfg.CacheKey != "" {
-		p.PromptCacheKey = param.NewOpt(m.cfg.CacheKey)
+	if key := m.cacheKey(w); key != "" {
+		p.PromptCacheKey = param.NewOpt(key)
 	}
+	option, retention := m.lifetime(w)
+	p.PromptCacheOptions.Ttl = option
+	p.PromptCacheRetention = responses.ResponseNewParamsPromptCacheRetention(retention)
+	if m.cfg.Compact > 0 {
+		p.ContextManagement = []responses.ResponseNewParamsContextManagement{{Type: "compaction", CompactThreshold: param.NewOpt(int64(m.cfg.Compact))}}
+	}
+	p.ToolChoice = m.toolChoice(w)
 	p.Reasoning.Effort = shared.ReasoningEffort(m.cfg.Effort)
 	if converted, ok := strictness.Convert(w.Schema); ok && w.Schema != nil {
 		format := param.Override[responses.ResponseFormatTextJSONSchemaConfigParam](json.RawMessage(

@@ -34,9 +34,9 @@ type saidRule struct {
 }
 
 // Identity is the script, if it is only data, as a hash. With functions, or with a Value that has no JSON form, there is
-// none: "".
+// none: "". Nor has an Agent without a script.
 func (a *Agent) Identity() string {
-	if a.Answer != nil {
+	if a.Answer != nil || len(a.Replies) == 0 && len(a.Rules) == 0 && !a.Auto {
 		return ""
 	}
 	for _, r := range a.Rules {

@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine/cli"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
+
+// asks is a model that reads once and then answers; its first answer is none, and with it the attempt fails.
+type asks struct{}
+
+func (asks) Info() loop.Info {
+	return loop.Info{Provider: "script", Models: []string{"scripted-1"}, Identity: "asks", Cache: window.Rules{Marks: 4}}
+}
+
+func (asks) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
+	turn := loop.Turn{Stop: loop.StopEnd, Usage: []cairn.Usage{{Model: "scripted-1", Input: 400, Output: 5}}}
+	switch first := w.Messages[0].Blocks; {
+	case len(w.Messages) == 1:
+		turn.Blocks = []window.Block{{Kind: window.ToolUse, ID: "a", Name: "read", Input: json.RawMessage(`{"file":"a.go"}`)}}
+	case len(first) == 1:
+		turn.Stop = loop.StopMaxTokens
+	default:
+		turn.Blocks = []window.Block{{Kind: window.Text, Text: "done"}}
+	}
+	return turn, nil
+}
+
+const asking cairn.Key[string] = "ask"
+
+var asker = cairn.Workflow[struct{}, string]{Name: "asker", Result: asking, Example: new(struct{}{}), Render: func(*cairn.View, struct{}) cairn.Node {
+	read := cairn.Tool{Name: "read", Description: "reads a file", Schema: json.RawMessage(`{"type":"object"}`), Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, errors.New("there is no such file")
+	}}
+	return task.Task[string]{ID: asking, Agent: &loop.Agent{Model: asks{}, System: "Be brief.", Tools: []cairn.Tool{read}}, Retry: task.Retry{Initial: 1},
+		Prompt: func(*cairn.View) string { return "Look at this.\n" + task.Dep("plan", map[string]int{"b": 2, "a": 1}) }}
+}}
+
+func TestPrompt(t *testing.T) {
+	p := newPlace(t)
+	p.must(0, "up", "asker", "--run-id", "r1", "-q")
+	hash := regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	golden(t, "prompt.golden", hash.ReplaceAllString(p.canon(p.must(0, "prompt", "r1", "ask").out), "HASH"))
+	type shown struct {
+		Number, Of, Call, Calls, Attempt int
+		Answered, Exact                  bool
+		Read                             int64
+		Spans                            []window.Span
+	}
+	one := lines[shown](t, p.must(0, "prompt", "r1", "ask", "--conversation", "1", "--call", "1", "--json").out)[0]
+	if one.Number != 1 || one.Of != 2 || one.Call != 1 || one.Calls != 2 || one.Attempt != 1 || !one.Answered || !one.Exact || one.Read != 400 {
+		t.Errorf("%+v", one)
+	}
+	var parts []window.Part
+	for _, s := range one.Spans {
+		parts = append(parts, s.Part)
+	}
+	if len(parts) < 5 || parts[0] != window.PartTools || parts[len(parts)-1] != window.PartDeps {
+		t.Errorf("parts %q", parts)
+	}
+	has(t, p.must(0, "prompt", "r1", "ask", "--original").out, "Look at this.", "there is no such file\n\n--- history, assistant, ~1 token\ndone\n")
+	if messages := lines[window.Message](t, p.must(0, "prompt", "r1", "ask", "--original", "--json").out); len(messages) != 4 {
+		t.Errorf("%+v", messages)
+	}
+	has(t, p.must(0, "node", "r1", "ask", "--json").out, `"windows":{"pointers":0,"cleared":0,"compactions":0}`)
+	for _, args := range [][]string{{"r1", "ask", "--call", "9"}, {"r1", "ask", "--conversation", "3"}, {"r1", "nowhere"}, {"r2", "ask"}} {
+		p.must(cli.ExitRefused, append([]string{"prompt"}, args...)...)
+	}
+}

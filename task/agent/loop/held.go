@@ -1,0 +1,185 @@
+package loop
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
+
+// Held is a conversation as the journal of its task has it, whether it has ended or not.
+type Held struct {
+	// Name is its name in the journal: what all of its records begin with.
+	Name    string
+	Opening window.Opening
+	// Calls are those of the model, in order. The last one may be in flight, or lost.
+	Calls []Made
+	// Failure says why the conversation came to no good end, "" if it did not.
+	Failure string
+}
+
+// Made is a call of the model.
+type Made struct {
+	// N counts the calls of the conversation from 1. Attempt is the task's that has made it.
+	N, Attempt int
+	Plan       window.Plan
+	// Finished says that the answer is there: Turn, and the Results of the tools it asked for, as far as they are.
+	Finished bool
+	Turn     Turn
+	Results  []window.Block
+	repair   string
+}
+
+// Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
+func Read(journal map[string]json.RawMessage) ([]Held, error) {
+	var list []Held
+	for _, name := range slices.Sorted(maps.Keys(journal)) {
+		conversation, begins := strings.CutSuffix(name, ".start")
+		if !begins || !strings.HasPrefix(name, "loop.") {
+			continue
+		}
+		h, err := read(journal, conversation)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, h)
+	}
+	slices.SortStableFunc(list, func(a, b Held) int { return cmp.Compare(a.begun(), b.begun()) })
+	return list, nil
+}
+
+func (h Held) begun() int64 {
+	if len(h.Calls) == 0 {
+		return 1<<63 - 1
+	}
+	return h.Calls[0].Plan.At
+}
+
+func read(journal map[string]json.RawMessage, conversation string) (Held, error) {
+	h := Held{Name: conversation}
+	if _, err := value(journal, conversation+".start", &h.Opening); err != nil {
+		return h, err
+	}
+	var wrong failed
+	if raw, ok := journal[conversation+".failed"]; ok {
+		if err := json.Unmarshal(raw, &wrong); err != nil {
+			return h, unreadable(conversation+".failed", err)
+		}
+		h.Failure = strings.TrimSuffix(string(wrong.Code)+": "+wrong.Message, ": ")
+	}
+	for n := 1; ; n++ {
+		name := conversation + ".turn." + strconv.Itoa(n)
+		var rec turnRecord
+		finished, err := value(journal, name, &rec)
+		if err != nil {
+			return h, err
+		}
+		if !finished {
+			raw, begun := journal[name+".intent"]
+			if !begun {
+				return h, nil
+			}
+			var what intent
+			if err := json.Unmarshal(raw, &what); err != nil {
+				return h, unreadable(name+".intent", err)
+			}
+			if what.Plan != nil {
+				h.Calls = append(h.Calls, Made{N: n, Attempt: what.Attempt, Plan: *what.Plan, repair: what.Repair})
+			}
+			return h, nil
+		}
+		m := Made{N: n, Attempt: rec.Attempt, Plan: rec.Plan, Finished: true, Turn: rec.Turn, repair: rec.Repair}
+		for i, use := range window.Uses(rec.Blocks) {
+			var out outcome
+			found, err := value(journal, fmt.Sprintf("%s.tool.%d", name, i+1), &out)
+			if err != nil {
+				return h, err
+			}
+			if found {
+				m.Results = append(m.Results, out.block(use))
+			}
+		}
+		h.Calls = append(h.Calls, m)
+	}
+}
+
+// value reads what a step has recorded.
+func value(journal map[string]json.RawMessage, name string, into any) (found bool, err error) {
+	raw, found := journal[name]
+	if !found {
+		return false, nil
+	}
+	inner, err := task.StepValue(raw)
+	if err == nil {
+		err = json.Unmarshal(inner, into)
+	}
+	if err != nil {
+		return false, unreadable(name, err)
+	}
+	return true, nil
+}
+
+func unreadable(name string, err error) error {
+	return fmt.Errorf("loop: the journal's %s can't be read: %w", name, err)
+}
+
+// Window makes the window of the n-th call again. It is false where it is not the one that the call has seen, which the
+// hash in its plan tells: then the journal was written by another version of the program.
+func (h Held) Window(n int) (view window.View, same bool, err error) {
+	if n < 1 || n > len(h.Calls) {
+		return view, false, fmt.Errorf("loop: there is no call %d in %s, which has %d", n, h.Name, len(h.Calls))
+	}
+	p := window.Open(h.Opening)
+	for _, m := range h.Calls[:n] {
+		if m.repair != "" {
+			p.Told(text(m.repair))
+		}
+		p.Apply(m.Plan)
+		if m.N == n {
+			view = p.View(m.Plan)
+			break
+		}
+		p.Said(m.Turn.Blocks, m.Turn.Usage)
+		p.Told(m.Results)
+	}
+	return view, view.Hash == h.Calls[n-1].Plan.Hash, nil
+}
+
+// Original is all that was said, with the whole text of each result: also what is in no window any more.
+func (h Held) Original() []window.Message {
+	messages := append(slices.Clip(h.Opening.Before), h.Opening.First)
+	add := func(role window.Role, blocks []window.Block) {
+		if len(blocks) > 0 {
+			messages = append(messages, window.Message{Role: role, Blocks: blocks})
+		}
+	}
+	for _, m := range h.Calls {
+		if m.repair != "" {
+			add(window.User, text(m.repair))
+		}
+		add(window.Assistant, m.Turn.Blocks)
+		add(window.User, m.Results)
+	}
+	return messages
+}
+
+// Reduced counts what was taken out of the conversation's windows: results told by a pointer, results cleared, compactions.
+func (h Held) Reduced() (pointers, cleared, compactions int) {
+	p := window.Open(h.Opening)
+	for _, m := range h.Calls {
+		p.Apply(m.Plan)
+		p.Said(m.Turn.Blocks, m.Turn.Usage)
+		p.Told(m.Results)
+		cleared += len(m.Plan.Clear)
+		if m.Plan.Compact != nil {
+			compactions++
+		}
+	}
+	return p.Repeats(), cleared, compactions
+}

@@ -1,0 +1,242 @@
+package window
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cairnrun/cairn/internal/grapheme"
+)
+
+// Summary takes the place of all turns before the turn Upto, and of what was said before the first message.
+type Summary struct {
+	Upto int    `json:"upto"`
+	Text string `json:"text,omitempty"`
+}
+
+// wish is a compaction that leaves the newest turns, as many as a batch of clearing has to free: they are what the model is
+// in the middle of. Nil if there would be nothing to compact.
+func (p *Planner) wish(r Reduction) *Summary {
+	kept := 0
+	upto := p.turn + 1
+	for i := len(p.messages) - 1; i > p.first; i-- {
+		kept += tokensOf(p.messages[i].Blocks)
+		if p.turns[i] < upto {
+			if kept > r.Free && upto <= p.turn {
+				break
+			}
+			upto = p.turns[i]
+		}
+	}
+	if !slices.ContainsFunc(p.turns, func(turn int) bool { return turn > 0 && turn < upto }) {
+		return nil
+	}
+	return &Summary{Upto: upto}
+}
+
+// compact puts a summary behind the first message and takes out what it stands for.
+func (p *Planner) compact(s Summary) {
+	first := Message{Role: User, Blocks: slices.Concat(p.open.First.Blocks, []Block{{Kind: Text, Text: summaryText(s.Text)}})}
+	messages, turns := []Message{first}, []int{0}
+	moved := map[int]int{}
+	for i, m := range p.messages {
+		if p.turns[i] >= s.Upto {
+			moved[i] = len(messages)
+			messages, turns = append(messages, m), append(turns, p.turns[i])
+		}
+	}
+	for i := range p.results {
+		r := &p.results[i]
+		if at, stays := moved[r.message]; stays {
+			r.message = at
+		} else {
+			r.gone = true
+		}
+	}
+	before := 0
+	for _, m := range p.messages {
+		before += tokensOf(m.Blocks)
+	}
+	p.messages, p.turns, p.first = messages, turns, 0
+	after := 0
+	for _, m := range p.messages {
+		after += tokensOf(m.Blocks)
+	}
+	p.tokens = max(p.open.Setup.fixed()+after, p.tokens-before+after)
+	p.changed(0)
+}
+
+func summaryText(text string) string {
+	return "What was said so far has been replaced by this summary of it. Go on from there.\n<" + summaryTag + ">\n" + text + "\n</" + summaryTag + ">"
+}
+
+// Bounds of what a compactor is given of one block, and of what is kept word for word.
+const (
+	mostOfBlock  = 8 << 10
+	mostSentence = 400
+	mostKept     = 12 << 10
+)
+
+// CompactPrompt is what a compactor is asked first: recall before everything.
+const CompactPrompt = `Below is the conversation of an agent at work on a task. It will be taken out of the agent's window, and your summary is all
+that stays of it. Write down everything the agent may need to go on as if it remembered: what it was asked, each decision and the
+reason for it, each bug and problem that is not solved yet, the plan and what of it is done, every file path, name, number,
+command and identifier that matters, what has failed and why, what the user has asked for or ruled out. Leave out greetings,
+repetitions, and output of tools that has led to nothing. Rather too much than too little: what you leave out is lost. Write in short
+lines, grouped under the headings Decisions, Open problems, Plan, Files, Facts.`
+
+// TightenPrompt is what it is asked when the summary is too long: precision second.
+const TightenPrompt = `The summary below is too long. Say the same in at most %d words. Keep every decision, open problem, step of the plan, path, name and
+number; take out what is said twice, and words that carry nothing.`
+
+// DefaultSummary is how many tokens a summary may have before it is tightened.
+const DefaultSummary = 4000
+
+// Brief is what a compactor reads: the part of the conversation that is to be taken out, as text.
+func (p *Planner) Brief(s Summary) string {
+	var b strings.Builder
+	for i, m := range p.messages {
+		if p.turns[i] >= s.Upto {
+			break
+		}
+		fmt.Fprintf(&b, "[%s]\n", m.Role)
+		for _, block := range m.Blocks {
+			brief(&b, block)
+		}
+	}
+	return b.String()
+}
+
+func brief(b *strings.Builder, block Block) {
+	text := grapheme.Cut(block.Text, mostOfBlock)
+	switch block.Kind {
+	case Text:
+		b.WriteString(text + "\n")
+	case ToolUse:
+		fmt.Fprintf(b, "(calls %s with %s)\n", block.Name, grapheme.Cut(string(block.Input), mostOfBlock))
+	case ToolResult:
+		state := "gives"
+		if block.Error {
+			state = "fails"
+		}
+		fmt.Fprintf(b, "(%s %s: %s)\n", block.Name, state, text)
+	}
+}
+
+// What code can tell to be worth keeping.
+var (
+	aPath     = regexp.MustCompile(`(?:[A-Za-z]:\\|~?/|\.{1,2}/)?[\w.@+-]+(?:[/\\][\w.@+-]+)+`)
+	aHash     = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	aSentence = regexp.MustCompile(`[^.!?\n]+(?:[.!?](?:\S[^.!?\n]*)?)*`)
+	states    = regexp.MustCompile(`(?i)\b(decid\w*|decision|chose\w*|instead of|bug|broken|fails?|failing|regression|unsolved|todo|fixme|plan|next step|must|never|always|do not|don't)\b`)
+	labelled  = regexp.MustCompile(`(?i)^\W*(decision|bug|todo|fixme|plan)\b\W`)
+	aWord     = regexp.MustCompile(`[\p{L}\p{N}_./-]{3,}`)
+)
+
+// Missing lists what is worth keeping of the part that a summary stands for and is not in its text: paths, hashes of artifacts,
+// and the sentences that state a decision, a bug or a plan. The newest come first, as many as there is room for.
+func (p *Planner) Missing(s Summary) []string {
+	known := strings.ToLower(s.Text)
+	words := map[string]bool{}
+	for _, w := range aWord.FindAllString(known, -1) {
+		words[strings.Trim(w, "./-")] = true
+	}
+	var missing []string
+	seen := map[string]bool{}
+	room := mostKept
+	keep := func(text string, there bool) {
+		if there || seen[text] || len(text) > room {
+			return
+		}
+		seen[text] = true
+		room -= len(text) + 3
+		missing = append(missing, text)
+	}
+	for i := len(p.messages) - 1; i >= 0; i-- {
+		if p.turns[i] >= s.Upto {
+			continue
+		}
+		blocks := p.messages[i].Blocks
+		if i == p.first { // it stays, but for the summary before
+			blocks = blocks[min(len(blocks), len(p.open.First.Blocks)):]
+		}
+		for _, b := range slices.Backward(blocks) {
+			for _, text := range worth(b) {
+				keep(text, covered(text, known, words))
+			}
+		}
+	}
+	return missing
+}
+
+// worth are the sentences, paths and hashes of a block that should outlive it.
+func worth(b Block) (list []string) {
+	switch b.Kind {
+	case ToolUse:
+		var input any
+		if json.Unmarshal(b.Input, &input) == nil {
+			list = appendPaths(list, input)
+		}
+	case Text, ToolResult:
+		for _, sentence := range aSentence.FindAllString(b.Text, -1) {
+			sentence = strings.TrimSpace(sentence)
+			if labelled.MatchString(sentence) || b.Kind == Text && states.MatchString(sentence) {
+				list = append(list, grapheme.Cut(sentence, mostSentence))
+			}
+		}
+		if b.Kind == Text {
+			list = append(list, aPath.FindAllString(b.Text, -1)...)
+		}
+		list = append(list, aHash.FindAllString(b.Text, -1)...)
+	}
+	return list
+}
+
+// appendPaths finds the paths among the strings of an input.
+func appendPaths(list []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		if len(v) < mostSentence && !strings.ContainsAny(v, "\n ") && strings.ContainsAny(v, "/\\.") {
+			list = append(list, v)
+		}
+	case []any:
+		for _, one := range v {
+			list = appendPaths(list, one)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			list = appendPaths(list, v[key])
+		}
+	}
+	return list
+}
+
+// covered says that a summary has a text: word for word, or three quarters of its words if it is a sentence.
+func covered(text, known string, words map[string]bool) bool {
+	lower := strings.ToLower(text)
+	if strings.Contains(known, lower) {
+		return true
+	}
+	all := aWord.FindAllString(lower, -1)
+	if len(all) < 4 {
+		return false
+	}
+	there := 0
+	for _, w := range all {
+		if words[strings.Trim(w, "./-")] {
+			there++
+		}
+	}
+	return 4*there >= 3*len(all)
+}
+
+// Complete puts behind a summary, word for word, what it misses.
+func Complete(text string, missing []string) string {
+	if len(missing) == 0 {
+		return text
+	}
+	return strings.TrimRight(text, "\n") + "\n\nWord for word from the conversation:\n- " + strings.Join(missing, "\n- ")
+}

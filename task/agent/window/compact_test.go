@@ -1,0 +1,116 @@
+package window_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
+
+// planted are things that have to outlive a compaction: ten decisions, ten bugs, ten paths, each with what must be in the window for a
+// question about it to be answered.
+func planted() (said []string, needs [][]string) {
+	for i := range 10 {
+		said = append(said,
+			fmt.Sprintf("We decided to keep the queue%d in Postgres because the broker loses message%d.", i, i),
+			fmt.Sprintf("There is a bug in module%d: the counter wraps at %d and nobody notices.", i, 1000+i),
+			fmt.Sprintf("The handler is in services/part%d/handler_%d.go, next to its test.", i, i))
+		needs = append(needs, []string{fmt.Sprintf("queue%d", i), fmt.Sprintf("message%d", i)},
+			[]string{fmt.Sprintf("module%d", i), fmt.Sprint(1000 + i)}, []string{fmt.Sprintf("services/part%d/handler_%d.go", i, i)})
+	}
+	return said, needs
+}
+
+// answerable counts the planted things that the window still knows.
+func answerable(v window.View, needs [][]string) (n int) {
+	var all strings.Builder
+	for _, m := range v.Messages {
+		for _, b := range m.Blocks {
+			all.WriteString(b.Text + string(b.Input) + "\n")
+		}
+	}
+	for _, words := range needs {
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all.String(), word) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCompactionKeepsWhatMatters: of thirty decisions, bugs and paths in a long conversation all that are worth keeping are there after
+// compaction, also when the compactor has overlooked two thirds of them, and after a second compaction.
+func TestCompactionKeepsWhatMatters(t *testing.T) {
+	said, needs := planted()
+	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: -1, Free: 1500, Compact: 20_000}}))
+	careless := func(brief string) string { // keeps every third of what it should
+		var kept []string
+		for i, s := range said {
+			if i%3 == 0 && strings.Contains(brief, s) {
+				kept = append(kept, s)
+			}
+		}
+		return "The agent works on the services.\n" + strings.Join(kept, "\n")
+	}
+	compactions := 0
+	var last window.View
+	for n := 0; n < 120; n++ {
+		plan := p.Decide(window.Now{At: int64(n)})
+		if c := plan.Compact; c != nil {
+			compactions++
+			brief := p.Brief(*c)
+			if !strings.Contains(brief, "do it") {
+				t.Error("the compactor is not told the task")
+			}
+			c.Text = careless(brief)
+			c.Text = window.Complete(c.Text, p.Missing(*c))
+		}
+		p.Apply(plan)
+		last = p.View(plan)
+		if plan.Tokens > 25_000 {
+			t.Fatalf("call %d has %d tokens", n, plan.Tokens)
+		}
+		words := "Going on. " + strings.Repeat("The weather of the module is fine and stays so. ", 20)
+		if n%3 == 0 && n/3 < len(said) {
+			words += said[n/3]
+		}
+		p.Said([]window.Block{{Kind: window.Text, Text: words}, {Kind: window.ToolUse, ID: "a", Name: "write", Input: json.RawMessage(`{"text":"x"}`)}}, nil)
+		p.Told([]window.Block{{Kind: window.ToolResult, ID: "a", Name: "write", Text: strings.Repeat("noise ", 300)}})
+	}
+	if compactions < 2 {
+		t.Fatalf("%d compactions", compactions)
+	}
+	if n := answerable(last, needs); n < 28 {
+		t.Errorf("after %d compactions %d of 30 are answerable, want 28", compactions, n)
+	}
+	if last.Messages[0].Blocks[0].Text != "do it" || last.Messages[1].Role != window.Assistant {
+		t.Errorf("a window begins with %+v", last.Messages[:2])
+	}
+	for _, b := range last.Messages[0].Blocks { // the noise of results is not what is kept
+		if strings.Contains(b.Text, "noise noise") {
+			t.Errorf("kept: %.300s", b.Text)
+		}
+	}
+}
+
+// TestCompactionIsBounded: a conversation that states a thing in every sentence is not kept word for word.
+func TestCompactionIsBounded(t *testing.T) {
+	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: -1, Free: 100, Compact: 5000}}))
+	for n := range 200 {
+		plan := p.Decide(window.Now{})
+		if plan.Compact != nil {
+			missing := p.Missing(*plan.Compact)
+			if size := len(strings.Join(missing, "")); size > 12<<10 || len(missing) == 0 {
+				t.Fatalf("%d bytes are kept word for word", size)
+			}
+			return
+		}
+		p.Apply(plan)
+		p.Said(text(fmt.Sprintf("We decided number %d, a decision about thing%d. ", n, n)), []cairn.Usage{{Input: int64(40 * n)}})
+		p.Told(text("go on"))
+	}
+	t.Fatal("no compaction")
+}
