@@ -83,7 +83,7 @@ func (a *Agent) give(ctx context.Context, req task.Request, reply Reply) (task.R
 		}
 	}
 	if a.Model != "" && reply.Usage == nil {
-		resp.Usage = []cairn.Usage{{Model: a.Model, Input: requested(req), Output: Tokens(max(len(resp.Text), len(resp.Output)))}}
+		resp.Usage = []cairn.Usage{{Model: a.Model, Input: requested(req), Output: tokens(max(len(resp.Text), len(resp.Output)))}}
 	}
 	if reply.Err != nil {
 		wrong = reply.Err

@@ -29,7 +29,7 @@ type part struct {
 	sum   [sha256.Size]byte
 }
 
-func (p part) tokens() int64 { return int64(p.bytes) / BytesPerToken }
+func (p part) tokens() int64 { return tokens(p.bytes) }
 
 // parts takes a window apart, in the order in which a provider reads it.
 func parts(w loop.Window) (all []part) {
@@ -74,7 +74,7 @@ func (m *Model) count(w loop.Window, answer []window.Block) (cairn.Usage, error)
 	for _, b := range answer {
 		bytes += len(b.Text) + len(b.Name) + len(b.Input)
 	}
-	u.Output = Tokens(bytes)
+	u.Output = tokens(bytes)
 	all := parts(w)
 	if len(all) == 0 {
 		return u, nil
@@ -84,7 +84,7 @@ func (m *Model) count(w loop.Window, answer []window.Block) (cairn.Usage, error)
 		return u, &cairn.Failure{Code: loop.ContextFull, Permanent: true, Message: fmt.Sprintf("scripted: the window has %d tokens, and %d fit", total, m.Size)}
 	}
 	if m.Cache == (window.Rules{}) {
-		u.Input = Tokens(last.bytes)
+		u.Input = tokens(last.bytes)
 		return u, nil
 	}
 	marks, err := m.marked(w, all)
@@ -98,7 +98,7 @@ func (m *Model) count(w loop.Window, answer []window.Block) (cairn.Usage, error)
 	wrote := m.write(all, marks, now)
 	u.CacheRead = hit
 	u.CacheWrite, u.CacheWrite1h = max(wrote.all-hit, 0), max(wrote.long-hit, 0)
-	u.Input = Tokens(last.bytes) - u.CacheRead - u.CacheWrite
+	u.Input = tokens(last.bytes) - u.CacheRead - u.CacheWrite
 	return u, nil
 }
 

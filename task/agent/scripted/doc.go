@@ -27,9 +27,9 @@
 //
 // # Tokens
 //
-// With a name for the model (Agent.Model, Model.Name) a reply without Usage counts its own: a token for BytesPerToken bytes of
-// what is asked and of what is answered. It is an estimate that no tokenizer would give, but the same each time: budgets can be
-// tested with it. A Model can also act as a provider's prompt cache, see Model.Cache.
+// With a name for the model (Agent.Model, Model.Name) a reply without Usage counts its own, as window.Tokens does: a token for four
+// bytes of what is asked and of what is answered. It is an estimate that no tokenizer would give, but the same each time:
+// budgets can be tested with it. A Model can also act as a provider's prompt cache, see Model.Cache.
 //
 // # Time
 //

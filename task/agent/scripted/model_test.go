@@ -1,6 +1,7 @@
 package scripted_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/scripted"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 )
 
 var _ interface {
@@ -253,4 +255,23 @@ func TestModelSideBySide(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestPromptCacheOfALoop: with the marks that a loop sets each call reads what those before it have written.
+func TestPromptCacheOfALoop(t *testing.T) {
+	m := &scripted.Model{Cache: window.Rules{Marks: 4, Lookback: 20, Life: time.Hour}, Auto: true}
+	long := strings.Repeat("long ", 400)
+	look := tool.New("look", "Looks.", func(_ context.Context, in seen) (string, error) { return in.What + long, nil })
+	for i := range 5 {
+		m.Turns = append(m.Turns, scripted.Turn{Text: "on", Calls: []scripted.Call{{Name: "look", Input: seen{fmt.Sprint(i)}}}})
+	}
+	resp, err := (&loop.Agent{Model: m, System: long, Tools: []cairn.Tool{look}}).Run(t.Context(), task.Request{Prompt: long})
+	if err != nil || len(resp.Usage) != 6 {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	for i, u := range resp.Usage[1:] {
+		if before := resp.Usage[i]; u.CacheRead != before.CacheRead+before.CacheWrite || u.CacheWrite < 400 || u.Input > 1 {
+			t.Errorf("call %d: %+v after %+v", i+2, u, before)
+		}
+	}
 }

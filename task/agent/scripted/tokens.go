@@ -1,12 +1,12 @@
 package scripted
 
-import "github.com/cairnrun/cairn/task"
+import (
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
 
-// BytesPerToken is what is counted as a token: about what tokenizers make of English text and of code.
-const BytesPerToken = 4
-
-// Tokens is what so many bytes of text are counted for, rounded up.
-func Tokens(bytes int) int64 { return (int64(bytes) + BytesPerToken - 1) / BytesPerToken }
+// tokens is what so many bytes are counted for.
+func tokens(bytes int) int64 { return int64(window.Tokens(bytes)) }
 
 // requested counts all that an agent is asked with.
 func requested(req task.Request) int64 {
@@ -17,5 +17,5 @@ func requested(req task.Request) int64 {
 	for _, t := range req.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
-	return Tokens(n)
+	return tokens(n)
 }
