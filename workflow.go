@@ -19,6 +19,9 @@ type Workflow[In, Out any] struct {
 	Example *In
 	// Migrations rewrite outputs stored by an earlier version of the code, by key.
 	Migrations map[string]Migration
+	// Ready says what a run with this input would miss in this process, such as a key or a program. It is asked when a run is
+	// started or resumed here, before anything is written, and may look at the world as Render may not. Optional.
+	Ready func(in In) error
 	// Render returns the tree for what is committed. It must be pure; see the package's "What is not safe".
 	Render func(v *View, in In) Node
 }
@@ -34,6 +37,8 @@ type Definition struct {
 	// Example is nil where the workflow has none.
 	Example    any
 	Migrations map[string]Migration
+	// Ready says what a run with a validated input would miss; nil where the workflow doesn't.
+	Ready func(input json.RawMessage) error
 	// Bind decodes a validated input once and returns the render function for it.
 	Bind func(input json.RawMessage) (func(v *View) Node, error)
 }
@@ -49,6 +54,15 @@ func (w Workflow[In, Out]) Define() Definition {
 	}
 	if w.Example != nil {
 		d.Example = *w.Example
+	}
+	if w.Ready != nil {
+		d.Ready = func(input json.RawMessage) error {
+			var in In
+			if err := json.Unmarshal(input, &in); err != nil {
+				return err
+			}
+			return w.Ready(in)
+		}
 	}
 	if w.Render != nil {
 		d.Bind = func(input json.RawMessage) (func(v *View) Node, error) {

@@ -18,6 +18,8 @@ const (
 	InvalidInput cairn.Code = "INVALID_INPUT"
 	// BadRunID: the string can't be a run's id.
 	BadRunID cairn.Code = "BAD_RUN_ID"
+	// NotReady: this process lacks what a run needs, such as a key or a program.
+	NotReady cairn.Code = "NOT_READY"
 	// Closing: the engine is closed or about to be.
 	Closing cairn.Code = "ENGINE_CLOSED"
 	// CorruptHistory: the frames of a run do not follow one another, or can't be read.

@@ -91,6 +91,17 @@ func CheckInput(d cairn.Definition, raw []byte) (json.RawMessage, error) {
 	return nil, refused
 }
 
+// Ready asks what a run with this input would miss here: NOT_READY. The input must have been checked.
+func Ready(d cairn.Definition, input json.RawMessage) error {
+	if d.Ready == nil {
+		return nil
+	}
+	if err := d.Ready(input); err != nil {
+		return &cairn.Error{Code: NotReady, Message: fmt.Sprintf("a run of workflow %q can't be driven here", d.Name), Err: err}
+	}
+	return nil
+}
+
 func stored(d cairn.Definition, raw []byte) (json.RawMessage, error) {
 	v, err := schema.DecodeType(d.Input, bytes.TrimSpace(raw))
 	if err == nil {

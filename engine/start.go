@@ -20,8 +20,8 @@ type StartOptions struct {
 }
 
 // Start creates a run of a registered workflow and drives it in this process. When it returns without an error the run
-// is durable: a kill right after loses nothing. Input and tree are checked first; what is wrong with them is an error,
-// and nothing is written. ctx bounds the start, not the run.
+// is durable: a kill right after loses nothing. Input and tree are checked first, and what the workflow says it needs
+// (NOT_READY); what is wrong with them is an error, and nothing is written. ctx bounds the start, not the run.
 func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage, opts StartOptions) (*Run, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -39,6 +39,9 @@ func (e *Engine) Start(ctx context.Context, workflow string, in json.RawMessage,
 	}
 	checked, err := CheckInput(def, in)
 	if err != nil {
+		return nil, err
+	}
+	if err := Ready(def, checked); err != nil {
 		return nil, err
 	}
 	if e.driven(opts.ID) != nil {
@@ -116,7 +119,7 @@ type ResumeOptions struct {
 
 // Resume goes on with a run that nobody drives: after a kill, a graceful stop, a pause or a block. A run whose owner is
 // dead, on this host, is taken over at once; one whose owner can't be seen to be dead is LEASE_HELD until its lease
-// runs out. A run that has ended is RUN_ENDED, but for one that has failed with BUDGET_EXCEEDED: it goes on where the
+// runs out. One that lacks something in this process is NOT_READY. A run that has ended is RUN_ENDED, but for one that has failed with BUDGET_EXCEEDED: it goes on where the
 // budget stopped it, as far as today's limits allow. Of a run that was continued it is the last successor that goes on.
 //
 // Today's code must render the last frame as the code that made it did. Where it does not, the run is blocked with the
@@ -140,6 +143,9 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 	if err != nil {
 		return nil, err
 	}
+	if err := e.ready(ctx, id, def); err != nil {
+		return nil, err
+	}
 	if info.Owner.Dead() {
 		claim.Dead = info.Epoch
 	}
@@ -157,6 +163,35 @@ func (e *Engine) Resume(ctx context.Context, id string, opts ResumeOptions) (*Ru
 		return nil, errors.Join(err, e.cfg.Store.Release(context.WithoutCancel(ctx), lease))
 	}
 	return e.drive(r, step), nil
+}
+
+// ready asks what a stored run would miss here.
+func (e *Engine) ready(ctx context.Context, id string, def cairn.Definition) error {
+	if def.Ready == nil {
+		return nil
+	}
+	input, err := StoredInput(ctx, e.cfg.Store, id)
+	if err == nil {
+		err = Ready(def, input)
+	}
+	return err
+}
+
+// StoredInput is what a run was started with.
+func StoredInput(ctx context.Context, store Store, id string) (input json.RawMessage, err error) {
+	enough := errors.New("the first frame has it")
+	err = ReadFrames(ctx, store, id, 1, func(f *core.Frame, _ string) error {
+		for _, ev := range f.Events {
+			if ev.Kind == core.RunStarted {
+				input = ev.Payload
+			}
+		}
+		return enough
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return input, err
 }
 
 // resume folds the run's frames, compares its plan with today's code, and makes the first step under the new lease.

@@ -23,7 +23,7 @@ type Agent interface {
 
 // Identifier is an Agent that says what it is: the model, and all of its configuration that its answers depend on. Equal
 // identities may answer for one another from a cache, in other processes too, so a random id is none. A secret is
-// no part of it.
+// no part of it. "" is an agent that can't say.
 type Identifier interface{ Identity() string }
 
 // Checker is an Agent that can say before anything starts that it can't work: its program is missing, it takes no tools. It
@@ -49,16 +49,19 @@ func check(agent Agent, spec *cairn.TaskSpec, wrong *mistakes) {
 
 // identity is what does a task's work: the agent, if there is one, and the task's version.
 func identity(agent Agent, version string) (id string, anonymous bool) {
-	switch who, ok := agent.(Identifier); {
-	case agent == nil || isNil(agent):
+	if agent == nil || isNil(agent) {
 		return version, false
-	case !ok:
+	}
+	if who, ok := agent.(Identifier); ok {
+		id = who.Identity()
+	}
+	switch {
+	case id == "":
 		return version, version == ""
 	case version == "":
-		return who.Identity(), false
-	default:
-		return who.Identity() + "\n" + version, false
+		return id, false
 	}
+	return id + "\n" + version, false
 }
 
 // Writer is an Agent with sub-agents that may change things: it names their working directories.

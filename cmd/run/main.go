@@ -8,9 +8,10 @@ import (
 	"github.com/cairnrun/cairn/examples/audit"
 	"github.com/cairnrun/cairn/examples/handoff"
 	"github.com/cairnrun/cairn/examples/hello"
+	"github.com/cairnrun/cairn/examples/review"
 	"github.com/cairnrun/cairn/examples/runbook"
 )
 
 func main() {
-	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow, runbook.Workflow, runbook.Rules)
+	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow, runbook.Workflow, runbook.Rules, review.Workflow)
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,9 +57,93 @@ func TestExamples(t *testing.T) {
 	if out := command("up", "audit"); !strings.Contains(out, `"packages":1,"files":1,"lines":3,"undocumented":1`) {
 		t.Errorf("audit: %s", out)
 	}
+	var reviewed struct {
+		Approved bool
+		Runs     int
+	}
+	for runs := 2; runs > 0; runs-- { // the second one has learnt
+		out := command("up", "review", "--input", fmt.Sprintf(`{"goal":"Clamp returns the wrong bound for a v above high.","dir":"review-%d","budget":50000}`, runs))
+		if err := json.Unmarshal([]byte(out), &reviewed); err != nil || !reviewed.Approved || reviewed.Runs != runs {
+			t.Errorf("review: %s, %v", out, err)
+		}
+	}
 	for _, name := range []string{"cairn.db", "artifacts"} {
 		if _, err := os.Stat(filepath.Join(dir, ".cairn", name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// started runs the program in a directory of its own. It is killed when a line of its progress begins so, unless that is "".
+func started(t *testing.T, dir, kill string, env []string, args ...string) (out, errOut string, code int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), asProgram+"=1", "CAIRN_DB="), env...)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	progress, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		errOut += lines.Text() + "\n"
+		if kill != "" && strings.HasPrefix(lines.Text(), kill) {
+			_ = cmd.Process.Kill()
+		}
+	}
+	_ = cmd.Wait()
+	return stdout.String(), errOut, cmd.ProcessState.ExitCode()
+}
+
+// TestReviewGoesOn: a review whose process is killed, wherever, comes to the same end in the next one, and the files too.
+func TestReviewGoesOn(t *testing.T) {
+	ended := func(dir string) string {
+		out, errOut, code := started(t, dir, "", nil, "up", "review", "--run-id", "r")
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, errOut)
+		}
+		for _, name := range []string{"clamp.go", "clamp_test.go"} {
+			raw, err := os.ReadFile(filepath.Join(dir, "review-sample", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out += string(raw)
+		}
+		return out
+	}
+	undisturbed := ended(t.TempDir())
+	for _, kill := range []string{"finished     prepare", "started      round[0]/review", "started      round[1]/implement", "breach", "successor"} {
+		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
+			dir := t.TempDir()
+			out, errOut, code := started(t, dir, kill, nil, "up", "review", "--run-id", "r")
+			if code == 0 || !strings.Contains(errOut, kill) {
+				t.Fatalf("it was not killed: %s%s", out, errOut)
+			}
+			if got := ended(dir); got != undisturbed {
+				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
+			}
+		})
+	}
+}
+
+// TestAgentThatCannotBe is refused before anything is written.
+func TestAgentThatCannotBe(t *testing.T) {
+	for agent, want := range map[string]string{
+		"anthropic:claude-opus-4-8": "NO_API_KEY: the agent anthropic:claude-opus-4-8 needs a key; set the environment variable ANTHROPIC_API_KEY",
+		"openai:gpt-6-sol":          "NO_API_KEY",
+		"oracle:delphi":             `BAD_AGENT: there is no provider "oracle"`,
+	} {
+		dir := t.TempDir()
+		_, errOut, code := started(t, dir, "", []string{"ANTHROPIC_API_KEY=", "OPENAI_API_KEY="}, "up", "review", "--agent", agent)
+		if code != 2 || !strings.Contains(errOut, "NOT_READY") || !strings.Contains(errOut, want) {
+			t.Errorf("%s: exit code %d: %s", agent, code, errOut)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("%s: %v, %v", agent, files, err)
 		}
 	}
 }

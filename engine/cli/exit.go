@@ -53,7 +53,7 @@ const (
 var refusals = []error{
 	BadUsage, NoDatabase, NotRunning, NoSuchFile, NoSuchEntry, NoSuchNode, NoSuchCall,
 	engine.BadWorkflow, engine.UnknownWorkflow, engine.InvalidInput, engine.BadRunID, engine.BadExport,
-	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld,
+	engine.RunNotFound, engine.RunExists, engine.RunEnded, engine.LeaseHeld, engine.NotReady,
 	cairn.InvalidTree, cairn.KeyType, cairn.KeyMissing, cairn.RenderPanicked, cairn.PromptFailed, cairn.NoFixpoint,
 	memory.NotFound, memory.VersionConflict, memory.Exists, memory.InvalidName, memory.InvalidItem, memory.TooLarge, memory.Unscoped,
 	memory.KeyMissing, memory.KeyWrong, memory.BadImport, memory.BadTag, memory.BadBank,

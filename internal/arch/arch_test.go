@@ -89,6 +89,12 @@ var rules = []rule{
 		never:    []string{"github.com/modelcontextprotocol/..."},
 	},
 	{
+		why:      "names of agents bring along the SDKs of all providers: that is for programs",
+		packages: []string{"..."},
+		except:   []string{"cmd/...", "examples/..."},
+		never:    []string{"./task/agent/named/..."},
+	},
+	{
 		why:      "the clouds' libraries are for who asks a model through a cloud: the module that tests it is another",
 		packages: []string{"..."},
 		never: []string{"github.com/anthropics/anthropic-sdk-go/v2/bedrock", "github.com/anthropics/anthropic-sdk-go/v2/vertex",
@@ -193,6 +199,8 @@ func TestRulesBite(t *testing.T) {
 		{[]*goPackage{pkg("tool/mcp", module+"/tool", "github.com/modelcontextprotocol/go-sdk/mcp")}, ""},
 		{[]*goPackage{pkg("task/agent/command", "github.com/modelcontextprotocol/go-sdk/mcp")}, "MCP SDK"},
 		{[]*goPackage{pkg("task/agent/openai", module+"/task", "net/http")}, ""},
+		{[]*goPackage{pkg("engine/cli", module+"/task/agent/named")}, "SDKs of all providers"},
+		{[]*goPackage{pkg("examples/review", module+"/task/agent/named")}, ""},
 		{[]*goPackage{pkg("engine", module+"/internal/lease"), pkg("internal/lease", module+"/internal/deep"), pkg("internal/deep", "net/http")},
 			"engine reaches net/http by internal/lease, internal/deep"},
 		{[]*goPackage{pkg("engine", module+"/internal/dbfile"), pkg("internal/dbfile", "database/sql")}, "internal/dbfile"},

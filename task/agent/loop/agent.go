@@ -105,7 +105,7 @@ func (a *Agent) Run(ctx context.Context, req task.Request) (task.Response, error
 	return c.run(ctx)
 }
 
-// Identity is the model's with all configuration that answers depend on.
+// Identity is the model's with all configuration that answers depend on; "" if the model has none.
 func (a *Agent) Identity() string {
 	config := struct {
 		System    string
@@ -136,7 +136,9 @@ func (a *Agent) Identity() string {
 	sum := sha256.Sum256(raw)
 	model := "no model"
 	if a.Model != nil {
-		model = a.Model.Info().Identity
+		if model = a.Model.Info().Identity; model == "" {
+			return ""
+		}
 	}
 	return "loop/1 " + model + " " + hex.EncodeToString(sum[:8])
 }

@@ -67,7 +67,9 @@ func (f *Fallback) Info() Info {
 		}
 		identities = append(identities, info.Identity)
 	}
-	out.Identity = "fallback [" + strings.Join(identities, ", ") + "]"
+	if !slices.Contains(identities, "") {
+		out.Identity = "fallback [" + strings.Join(identities, ", ") + "]"
+	}
 	return out
 }
 

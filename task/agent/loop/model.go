@@ -26,7 +26,8 @@ type Info struct {
 	Provider string
 	// Models are the names that calls are billed under: one, or those of a chain.
 	Models []string
-	// Identity is the model and all configuration that its answers depend on. It is stable over processes and has no secret.
+	// Identity is the model and all configuration that its answers depend on. It is stable over processes and has no secret. ""
+	// is a model that can't say.
 	Identity string
 	// Window is how many tokens a call may have, what is generated included; 0 is unknown.
 	Window int

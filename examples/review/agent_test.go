@@ -1,0 +1,243 @@
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/engine/enginetest"
+	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
+
+// TestTheCodeIsRight: what the agents leave passes its test, which now notices the mistake that the sample has.
+func TestTheCodeIsRight(t *testing.T) {
+	dir := t.TempDir()
+	run := enginetest.Run(t, Workflow, Input{Goal: "mend Clamp", Dir: dir, Budget: 1 << 30}, nil)
+	if out := enginetest.Decode[Report](t, run); !out.Approved || out.Runs != 1 || len(out.Log) != 6 {
+		t.Fatalf("%+v", out)
+	}
+	passes := func() (string, bool) {
+		cmd := exec.Command("go", "test", ".")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		out, err := cmd.CombinedOutput()
+		return string(out), err == nil
+	}
+	if out, ok := passes(); !ok {
+		t.Errorf("%s", out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(sample[codeFile]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := passes(); ok || !strings.Contains(out, "Clamp(12, 0, 9) is 0, want 9") {
+		t.Errorf("the test does not notice: %s", out)
+	}
+}
+
+// TestOtherFiles: a directory that is no sample is left as it is, and the scripts refuse to work on it.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := enginetest.Run(t, Workflow, Input{Goal: "mend it", Dir: dir, Budget: 50_000}, nil)
+	if run.Status != core.Failed || run.Failure.Code != loop.ModelRefused || !strings.Contains(run.Failure.Message, "know the sample only") {
+		t.Errorf("%+v", run.Outcome)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// TestAnUnknownEdit: an edit that was in flight when a process died is looked after, and neither made twice nor forgotten.
+func TestAnUnknownEdit(t *testing.T) {
+	for name, happened := range map[string]bool{"it happened": true, "it did not": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := prepare(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+			w := implementer(Input{Dir: dir})
+			dead := disk{new(sync.Mutex), map[string]json.RawMessage{}}
+			spec := task.Task[Change]{ID: change, Agent: w, Prompt: func(*cairn.View) string { return "mend Clamp" }}.Lower().Task
+			try := func(attempt int) (cairn.Result, error) {
+				call := &cairn.Call{Path: "implement", Attempt: attempt, IdempotencyKey: "k", Input: json.RawMessage(`"mend Clamp"`), Journal: dead}
+				return spec.Run(cairn.WithCall(t.Context(), call), call)
+			}
+			if _, err := try(1); err != nil {
+				t.Fatal(err)
+			}
+			for name := range dead.records { // as if the process had died in the first edit
+				if !strings.HasSuffix(name, ".start") && !strings.Contains(name, ".turn.1") && !strings.HasSuffix(name, ".turn.2") && !strings.HasSuffix(name, ".turn.2.tool.1.intent") {
+					delete(dead.records, name)
+				}
+			}
+			if !happened {
+				if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(sample[codeFile]), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result, err := try(2)
+			if err != nil || string(result.Output) != `{"summary":"Clamp returns high for a v above it."}` {
+				t.Errorf("%s, %v", result.Output, err)
+			}
+			if unknown, ok := dead.records["loop."+conversation(dead)+".turn.2.tool.1"]; !ok || !strings.Contains(string(unknown), "unknown") {
+				t.Errorf("it was not told: %s", unknown)
+			}
+			if code, err := os.ReadFile(filepath.Join(dir, codeFile)); err != nil || strings.Count(string(code), "return high\n") != 1 || strings.Count(string(code), "return low\n") != 1 {
+				t.Errorf("%s, %v", code, err)
+			}
+		})
+	}
+}
+
+// conversation is the name of the one in a journal.
+func conversation(d disk) string {
+	for name := range d.records {
+		if rest, ok := strings.CutPrefix(name, "loop."); ok {
+			if id, ok := strings.CutSuffix(rest, ".start"); ok {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// serve speaks Chat Completions with the mind of the scripts.
+func serve(t *testing.T, asked *sync.Map) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Model    string
+			Messages []struct {
+				Role, Content string
+				ToolCallID    string `json:"tool_call_id"`
+				ToolCalls     []struct {
+					ID       string
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+			return
+		}
+		var win loop.Window
+		names := map[string]string{}
+		for _, m := range body.Messages {
+			block := window.Block{Kind: window.Text, Text: m.Content}
+			switch m.Role {
+			case "system":
+				win.System = m.Content
+				continue
+			case "tool":
+				block = window.Block{Kind: window.ToolResult, ID: m.ToolCallID, Name: names[m.ToolCallID], Text: m.Content, Error: strings.HasPrefix(m.Content, "Error: ")}
+			}
+			for _, c := range m.ToolCalls {
+				names[c.ID] = c.Function.Name
+			}
+			role := window.User
+			if m.Role == "assistant" {
+				role = window.Assistant
+			}
+			win.Messages = append(win.Messages, window.Message{Role: role, Blocks: []window.Block{block}})
+		}
+		asked.Store(body.Model+" "+win.System[:9], true)
+		think := implement
+		if win.System == reviewing {
+			think = review
+		}
+		turn := think(win)
+		type function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		}
+		type toolCall struct {
+			Index    int      `json:"index"`
+			ID       string   `json:"id"`
+			Type     string   `json:"type"`
+			Function function `json:"function"`
+		}
+		delta := struct {
+			Content   string     `json:"content,omitempty"`
+			ToolCalls []toolCall `json:"tool_calls,omitempty"`
+		}{Content: turn.Text}
+		for i, c := range turn.Calls {
+			raw, _ := json.Marshal(c.Input)
+			delta.ToolCalls = append(delta.ToolCalls, toolCall{i, fmt.Sprintf("call_%d_%d", len(body.Messages), i), "function", function{c.Name, string(raw)}})
+		}
+		raw, _ := json.Marshal(delta)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"model\":%q,\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", body.Model, raw)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestARealAgent: the same workflow with agents behind a provider's protocol, both of them, by the name in the input.
+func TestARealAgent(t *testing.T) {
+	var asked sync.Map
+	s := serve(t, &asked)
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{Workflow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	in, err := json.Marshal(Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + s.URL + "/v1", Budget: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.Start(t.Context(), Workflow.Name, in, engine.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.Wait(t.Context())
+	var report Report
+	if err != nil || out.Failure != nil || json.Unmarshal(out.Result, &report) != nil || !report.Approved || len(report.Log) != 6 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	for _, who := range []string{"some-model You mend ", "some-model You revie"} {
+		if _, ok := asked.Load(who); !ok {
+			t.Errorf("nobody asked %q", who)
+		}
+	}
+}
+
+// disk is a journal that outlives attempts.
+type disk struct {
+	mu      *sync.Mutex // guards records
+	records map[string]json.RawMessage
+}
+
+func (d disk) Lookup(name string) (json.RawMessage, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	raw, ok := d.records[name]
+	return raw, ok
+}
+
+func (d disk) Record(_ context.Context, name string, value json.RawMessage) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.records[name] = value
+	return nil
+}
+
+func (disk) Heartbeat(json.RawMessage) {}
