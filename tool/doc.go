@@ -22,14 +22,9 @@
 //
 // # What keeps a window small
 //
-// Wrappers around a set of tools, for one conversation:
-//
-//	var talk tool.Conversation
-//	tools = talk.Wrap(tool.Offload{Store: task.WriteArtifact}.Wrap(tools))
-//
-// Offload puts long answers aside as artifacts and leaves a Reference. A Conversation answers an equal read by a pointer to the
-// earlier answer, as long as nothing has changed. A Todo keeps the agent's plan, whose Text is for the end of the window. What
-// they know can be brought back from the answers in a journal: Conversation.Saw, Todo.Restore.
+// Offload wraps a set of tools so that long answers are put aside as artifacts, and a Reference is left. A Todo keeps the
+// agent's plan, whose Text is for the end of the window; what it knows can be brought back from its answers in a journal. An
+// agent of package loop does both by itself, and tells what is in its window already by a pointer.
 //
 // # Confinement
 //

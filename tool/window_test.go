@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,89 +82,6 @@ func TestArtifactsOfToolsAreTheAttempts(t *testing.T) {
 	result, err := work.Lower().Task.Run(t.Context(), &cairn.Call{Path: "plan/work", Artifacts: &shelf{}})
 	if err != nil || len(result.Artifacts) != 1 || result.Artifacts[0].Size != 30_000 || result.Artifacts[0].Producer != "plan/work" || !strings.Contains(string(result.Output), result.Artifacts[0].Hash) {
 		t.Errorf("%+v, %v", result, err)
-	}
-}
-
-func TestEqualReadsArePointers(t *testing.T) {
-	long := strings.Repeat("a long line of text\n", 50)
-	root, dir := workspace(t, map[string]string{"a": long, "b": long, "short": "x"})
-	var c tool.Conversation
-	k := kitOf(t, c.Wrap(tool.Files(root, tool.FileLimits{}))...)
-	read := func(in in) string {
-		t.Helper()
-		got, err := k.call(t.Context(), "fs_read", in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	full := read(in{"path": "a"})
-	if pointer := read(in{"path": "a"}); !strings.Contains(pointer, "your call 1 of fs_read") {
-		t.Errorf("an equal read: %q", pointer)
-	}
-	if got, err := k["fs_read"].Call(t.Context(), json.RawMessage(` { "path" : "\u0061" } `)); err != nil || !strings.Contains(string(got), "call 1 of fs_read") {
-		t.Errorf("equal JSON is another input: %s, %v", got, err)
-	}
-	if got := read(in{"path": "b"}); !strings.HasSuffix(got, long) {
-		t.Errorf("another file with this content: %q", got)
-	}
-	if got := read(in{"path": "a", "from": 2}); !strings.HasSuffix(got, long[20:]) {
-		t.Errorf("another range: %q", got)
-	}
-	write(t, filepath.Join(dir, "a"), long+"more\n")
-	if got := read(in{"path": "a"}); !strings.HasSuffix(got, "more\n") {
-		t.Errorf("a changed file: %q", got)
-	}
-	if got := read(in{"path": "a"}); !strings.Contains(got, "your call 6 of fs_read") {
-		t.Errorf("unchanged since: %q", got)
-	}
-	write(t, filepath.Join(dir, "a"), long)
-	if got := read(in{"path": "a"}); got != full {
-		t.Errorf("changed back: %q", got)
-	}
-	for range 2 {
-		if got := read(in{"path": "short"}); !strings.HasSuffix(got, "\nx") {
-			t.Errorf("an answer that is shorter than a pointer: %q", got)
-		}
-	}
-	if got := c.Repeats(); len(got) != 1 || got["fs_read"] != 3 {
-		t.Errorf("counted %v", got)
-	}
-	for range 2 {
-		if got, err := k.call(t.Context(), "fs_write", in{"path": "w", "text": long}); err != nil || !strings.HasPrefix(got, "w: ") {
-			t.Errorf("writing twice: %q, %v", got, err)
-		}
-	}
-	c.Forget()
-	if got := read(in{"path": "a"}); got != full {
-		t.Errorf("after Forget: %q", got)
-	}
-
-	// A resumed attempt goes on with what its journal has.
-	var resumed tool.Conversation
-	journaled, _ := json.Marshal(full)
-	resumed.Saw("fs_read", json.RawMessage(`{"path":"a"}`), journaled)
-	k = kitOf(t, resumed.Wrap(tool.Files(root, tool.FileLimits{}))...)
-	if got := read(in{"path": "a"}); !strings.Contains(got, "your call 1 of fs_read") {
-		t.Errorf("after resuming: %q", got)
-	}
-}
-
-func TestConversationsAreConcurrent(t *testing.T) {
-	root, _ := workspace(t, map[string]string{"a": strings.Repeat("a long line of text\n", 50)})
-	var c tool.Conversation
-	k := kitOf(t, c.Wrap(tool.Offload{}.Wrap(tool.Files(root, tool.FileLimits{})))...)
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if _, err := k.call(t.Context(), "fs_read", in{"path": "a"}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if got := c.Repeats()["fs_read"]; got != 19 {
-		t.Errorf("%d of 20 were pointers", got)
 	}
 }
 
