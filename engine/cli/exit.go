@@ -43,6 +43,8 @@ const (
 	NoSuchEntry cairn.Code = "NO_SUCH_ENTRY"
 	// NoSuchNode: a run has nothing at a path.
 	NoSuchNode cairn.Code = "NO_SUCH_NODE"
+	// BadJournal: what a task has recorded can't be read.
+	BadJournal cairn.Code = "BAD_JOURNAL"
 	// Diverged: today's code does not replay the recorded run.
 	Diverged cairn.Code = "DIVERGED"
 )
