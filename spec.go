@@ -102,6 +102,9 @@ type TaskSpec struct {
 	Memory *MemorySpec
 	// Models are those that the task's calls are made with, as far as its agent tells: a cost budget wants prices for them.
 	Models []string
+	// Describe tells how the agent would begin with an input, as a value of the agent's own choosing: for reports, which know
+	// what to make of it. It asks nobody and changes nothing. Nil is an agent that does not tell.
+	Describe func(input json.RawMessage) (any, error)
 	// Check says why a stored output is none of today's type. Nil takes everything.
 	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.
