@@ -184,8 +184,6 @@ func (g given) Run(ctx context.Context, req task.Request) (task.Response, error)
 // manual is a system text that is long enough to be cached.
 var manual = strings.Repeat("You are careful and you read before you write. ", 30)
 
-const seen cairn.Key[string] = "seen"
-
 // asks is a task of an agent.
 func asks(id cairn.Key[string], a task.Agent, prompt string) cairn.Node {
 	return task.Task[string]{ID: id, Agent: a, Prompt: func(*cairn.View) string { return prompt }, Retry: task.Retry{Max: 1}, Optional: true}
@@ -309,6 +307,25 @@ func TestCacheReportReasons(t *testing.T) {
 			a := &loop.Agent{Model: m, System: manual, ToolTimeout: -1, Tools: []cairn.Tool{reads("read", page, 6*time.Minute)}}
 			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
 		}, "a 1 first; a 2 miss expired; a 3 hit; a 4 hit", ""},
+		"hour": {func() func(v *cairn.View) cairn.Nodes {
+			m := marked(five)
+			m.answer = turns(2, "read")
+			waits := []time.Duration{59 * time.Minute, 61 * time.Minute}
+			slow := reads("read", page, 0)
+			slow.Call = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				time.Sleep(waits[0])
+				waits = waits[1:]
+				return json.Marshal(page)
+			}
+			a := &loop.Agent{Model: m, System: manual, ToolTimeout: -1, LongCache: true, Tools: []cairn.Tool{slow}}
+			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
+		}, "a 1 first; a 2 hit; a 3 miss expired", "the entry was last used 1h1m0s before, and lives 1h0m0s"},
+		"recited": {func() func(v *cairn.View) cairn.Nodes { // what is said anew in each call is nobody's loss
+			m := marked(window.Rules{Minimum: 100, Life: 5 * time.Minute})
+			m.answer = turns(2, "read")
+			a := &loop.Agent{Model: m, System: manual, Vary: []string{"Go on." + page + page, "Well?" + page + page}, Tools: []cairn.Tool{reads("read", "", 0)}}
+			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
+		}, "a 1 first; a 2 hit; a 3 hit", ""},
 		"lookback": {func() func(v *cairn.View) cairn.Nodes {
 			m := marked(five)
 			m.answer = turns(0, "")

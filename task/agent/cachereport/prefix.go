@@ -131,14 +131,3 @@ func (h *hasher) prefix(s *window.Setup, v window.View) prefix {
 	}
 	return p
 }
-
-// shared is how many units two windows begin with in common.
-func (p prefix) shared(with prefix) int {
-	n := min(len(p.keys), len(with.keys))
-	for i := range n {
-		if p.keys[i] != with.keys[i] {
-			return i
-		}
-	}
-	return n
-}

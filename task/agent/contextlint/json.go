@@ -53,9 +53,8 @@ func disorder(text string) (before, after string, found bool) {
 // keys reads one object, and tells two keys of it, or of one in it, that are in the wrong order: equal ones if there are none.
 func keys(dec *json.Decoder) (before, after string, whole bool) {
 	type level struct {
-		object, value bool // value: the next token is one
-		last          string
-		any           bool
+		object, value bool   // value: the next token is one
+		last          string // key
 	}
 	var stack []level
 	for {
@@ -75,10 +74,10 @@ func keys(dec *json.Decoder) (before, after string, whole bool) {
 			stack = stack[:top]
 		case stack[top].object && !stack[top].value:
 			key, _ := token.(string)
-			if stack[top].any && key < stack[top].last && before == after {
+			if key < stack[top].last && before == after {
 				before, after = stack[top].last, key
 			}
-			stack[top].last, stack[top].any, stack[top].value = key, true, true
+			stack[top].last, stack[top].value = key, true
 		default:
 			stack[top].value = false
 		}
