@@ -109,6 +109,9 @@ type TaskSpec struct {
 	Models []string
 	// NoTools says why who does the work can't be given tools; "" is that it can, or does not tell.
 	NoTools string
+	// Describe tells how the agent would begin with an input, as a value of the agent's own choosing: for reports, which know
+	// what to make of it. It asks nobody and changes nothing. Nil is an agent that does not tell.
+	Describe func(input json.RawMessage) (any, error)
 	// Check says why a stored output is none of today's type. Nil takes everything.
 	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.

@@ -70,7 +70,12 @@ func (e *Engine) claim() Claim { return Claim{Owner: e.cfg.Owner, TTL: e.cfg.Lea
 // Rehearse makes the first step of a run that is not stored: it finds what is wrong with a tree, and shows what a
 // workflow looks like before anything has happened. The input must have been checked.
 func Rehearse(def cairn.Definition, input json.RawMessage) (*core.Machine, error) {
-	m, _, err := first(core.New(def), time.Now(), core.Event{Kind: core.RunStarted, Path: def.Name, Name: def.Name, Payload: input})
+	return RehearseAs(def, input, def.Name, time.Now())
+}
+
+// RehearseAs is Rehearse of a run with an id, at a time.
+func RehearseAs(def cairn.Definition, input json.RawMessage, run string, now time.Time) (*core.Machine, error) {
+	m, _, err := first(core.New(def), now, core.Event{Kind: core.RunStarted, Path: run, Name: def.Name, Payload: input})
 	return m, err
 }
 

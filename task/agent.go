@@ -47,6 +47,12 @@ func check(agent Agent, spec *cairn.TaskSpec, wrong *mistakes) {
 	}
 }
 
+// Describer is an Agent that can tell how it would begin with a request, without asking anybody: for reports. What it returns is
+// between it and them.
+type Describer interface {
+	Describe(req Request) (any, error)
+}
+
 // identity is what does a task's work: the agent, if there is one, and the task's version.
 func identity(agent Agent, version string) (id string, anonymous bool) {
 	if agent == nil || isNil(agent) {
@@ -122,19 +128,43 @@ func promptInput(prompt func(v *cairn.View) string) func(*cairn.View) (json.RawM
 	}
 }
 
+// requestOf is what an agent is asked with a stored prompt.
+func requestOf[T any](input json.RawMessage) (req Request, err error) {
+	if err := json.Unmarshal(input, &req.Prompt); err != nil {
+		return req, Permanent(fmt.Errorf("the task's stored prompt can't be read: %w", err))
+	}
+	if !isText[T]() {
+		s, err := schema.Of(reflect.TypeFor[T]())
+		if err != nil {
+			return req, Permanent(err)
+		}
+		req.Schema, req.Check = s.JSON, checkAnswer[T]
+	}
+	return req, nil
+}
+
+// describe is nil for an agent that does not tell.
+func describe[T any](agent Agent) func(input json.RawMessage) (any, error) {
+	d, ok := agent.(Describer)
+	if !ok || isNil(agent) {
+		return nil
+	}
+	return func(input json.RawMessage) (any, error) {
+		req, err := requestOf[T](input)
+		if err != nil {
+			return nil, err
+		}
+		return d.Describe(req)
+	}
+}
+
 func runAgent[T any](agent Agent) cairn.Run {
 	return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
-		req := Request{Memory: call.Memory, History: call.History, Tools: call.Tools}
-		if err := json.Unmarshal(call.Input, &req.Prompt); err != nil {
-			return cairn.Result{}, Permanent(fmt.Errorf("the task's stored prompt can't be read: %w", err))
+		req, err := requestOf[T](call.Input)
+		if err != nil {
+			return cairn.Result{}, err
 		}
-		if !isText[T]() {
-			s, err := schema.Of(reflect.TypeFor[T]())
-			if err != nil {
-				return cairn.Result{}, Permanent(err)
-			}
-			req.Schema, req.Check = s.JSON, checkAnswer[T]
-		}
+		req.Memory, req.History, req.Tools = call.Memory, call.History, call.Tools
 		ctx, a := begin(ctx, call)
 		defer a.end()
 		resp, err := agent.Run(ctx, req)

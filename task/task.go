@@ -129,7 +129,7 @@ func (t *Task[T]) lowerBody(spec *cairn.TaskSpec, wrong *mistakes) {
 			wrong.add("Agent is set and Prompt is not: what should it do?")
 		}
 		spec.Prompted = true
-		spec.Input, spec.Run = promptInput(t.Prompt), runAgent[T](t.Agent)
+		spec.Input, spec.Run, spec.Describe = promptInput(t.Prompt), runAgent[T](t.Agent), describe[T](t.Agent)
 	}
 	if t.Do != nil {
 		bodies++

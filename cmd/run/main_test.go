@@ -147,3 +147,37 @@ func TestAgentThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestExamplesLintClean: the windows of the examples are as the program itself asks them to be. Nothing is written.
+func TestExamplesLintClean(t *testing.T) {
+	dir := t.TempDir()
+	command := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), asProgram+"=1", "CAIRN_DB=")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	agents := 0
+	for line := range bytes.Lines(command("workflows", "--json")) {
+		var w struct{ Name string }
+		if err := json.Unmarshal(line, &w); err != nil {
+			t.Fatal(err)
+		}
+		var l struct{ Agents int }
+		if err := json.Unmarshal(command("lint-context", w.Name, "--strict", "--json"), &l); err != nil {
+			t.Fatal(err)
+		}
+		agents += l.Agents
+	}
+	if agents == 0 {
+		t.Error("no task of an agent was looked at")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v was written, %v", entries, err)
+	}
+}

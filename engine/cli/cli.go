@@ -104,7 +104,7 @@ written), 3 parked, 4 blocked, 130 interrupted; the last three go on with "resum
 	flags.StringVar(&a.path, "db", "", "database file (default $CAIRN_DB, else "+defaultDB+")")
 	flags.BoolVar(&a.json, "json", a.json, "one JSON object per line on stdout and stderr")
 	root.AddCommand(a.up(), a.resume(), a.pause(), a.cancel(), a.ps(), a.inspect(), a.chain(), a.events(), a.frames(), a.graph(), a.why(),
-		a.export(), a.imports(), a.replay(), a.workflows(), a.cache(), a.metrics(), a.node(), a.prompt(), a.effects(), a.memory(), a.doctor())
+		a.export(), a.imports(), a.replay(), a.workflows(), a.cache(), a.metrics(), a.node(), a.prompt(), a.effects(), a.cacheReport(), a.lintContext(), a.memory(), a.doctor())
 	for _, c := range below(root) {
 		if c.RunE == nil {
 			continue // a group: cobra shows its help

@@ -3,21 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
-// talk is what a task of a run has said with models.
-type talk struct {
-	path string
-	held []loop.Held
-}
-
-// talks reads the conversations of a path, or of the whole run for "", in the order of the paths.
-func talks(ctx context.Context, store *sqlite.Store, run, path string) ([]talk, error) {
+// conversations reads those that the agents of a run have held, by the path of the task: of the task at a path, or of all for
+// "". Tasks without any are left out.
+func conversations(ctx context.Context, store *sqlite.Store, run, path string) (map[string][]loop.Held, error) {
 	entries, err := store.Entries(ctx, run, path)
 	if err != nil {
 		return nil, err
@@ -29,15 +23,16 @@ func talks(ctx context.Context, store *sqlite.Store, run, path string) ([]talk, 
 		}
 		journals[e.Path][e.Name] = e.Value
 	}
-	var list []talk
-	for _, path := range slices.SortedFunc(maps.Keys(journals), naturally) {
-		held, err := loop.Read(journals[path])
+	all := map[string][]loop.Held{}
+	for path, journal := range journals {
+		held, err := loop.Read(journal)
 		if err != nil {
-			return nil, err
+			return nil, &cairn.Error{Code: cairn.CodeOf(err, BadJournal), Run: run, Path: path, Message: "the task's conversations can't be read", Err: err,
+				Next: "use the version of the program that has written them"}
 		}
 		if len(held) > 0 {
-			list = append(list, talk{path, held})
+			all[path] = held
 		}
 	}
-	return list, nil
+	return all, nil
 }

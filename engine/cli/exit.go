@@ -45,6 +45,8 @@ const (
 	NoSuchNode cairn.Code = "NO_SUCH_NODE"
 	// NoSuchCall: a task has not asked a model, or not so often.
 	NoSuchCall cairn.Code = "NO_SUCH_CALL"
+	// BadJournal: what a task has recorded can't be read.
+	BadJournal cairn.Code = "BAD_JOURNAL"
 	// Diverged: today's code does not replay the recorded run.
 	Diverged cairn.Code = "DIVERGED"
 )

@@ -87,15 +87,15 @@ func (a *app) window(ctx context.Context, id, path string, conversation, call in
 		if _, err := store.Run(ctx, id); err != nil {
 			return a.unknownRun(id, err)
 		}
-		found, err := talks(ctx, store, id, path)
+		found, err := conversations(ctx, store, id, path)
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
+		if len(found[path]) == 0 {
 			return &cairn.Error{Code: NoSuchCall, Run: id, Path: path, Message: "no model was asked there",
 				Next: "name a task whose agent is of package loop: see " + a.hint("inspect", quote(id))}
 		}
-		out, err = promptOf(found[0], conversation, call)
+		out, err = promptOf(path, found[path], conversation, call)
 		if err != nil {
 			return &cairn.Error{Code: NoSuchCall, Run: id, Path: path, Message: err.Error(), Next: "leave --call and --conversation out for the last"}
 		}
@@ -105,19 +105,19 @@ func (a *app) window(ctx context.Context, id, path string, conversation, call in
 	return out, err
 }
 
-func promptOf(t talk, conversation, call int) (*prompted, error) {
+func promptOf(path string, held []loop.Held, conversation, call int) (*prompted, error) {
 	if conversation == 0 { // the last of the task's own, if there is one, and not one that a tool has held
-		conversation = len(t.held)
-		for i, h := range t.held {
+		conversation = len(held)
+		for i, h := range held {
 			if h.Opening.Within == "" {
 				conversation = i + 1
 			}
 		}
 	}
-	if conversation < 1 || conversation > len(t.held) {
-		return nil, fmt.Errorf("there is no conversation %d, of %d", conversation, len(t.held))
+	if conversation < 1 || conversation > len(held) {
+		return nil, fmt.Errorf("there is no conversation %d, of %d", conversation, len(held))
 	}
-	h := t.held[conversation-1]
+	h := held[conversation-1]
 	if call == 0 {
 		call = len(h.Calls)
 	}
@@ -126,7 +126,7 @@ func promptOf(t talk, conversation, call int) (*prompted, error) {
 		return nil, err
 	}
 	made := h.Calls[call-1]
-	out := &prompted{Path: t.path, Conversation: h.Name, Within: h.Opening.Within, Number: conversation, Of: len(t.held), Call: call, Calls: len(h.Calls), Attempt: made.Attempt,
+	out := &prompted{Path: path, Conversation: h.Name, Within: h.Opening.Within, Number: conversation, Of: len(held), Call: call, Calls: len(h.Calls), Attempt: made.Attempt,
 		Model: h.Opening.Setup.Model, Answered: made.Finished, At: time.UnixMilli(made.Plan.At).UTC(), Tokens: made.Plan.Tokens, Read: contextOf(made),
 		Allowed: made.Plan.Allowed, Cleared: len(made.Plan.Clear), Compacted: made.Plan.Compact != nil, HalfFull: made.Plan.Half, Exact: exact, Spans: view.Spans(), held: h}
 	return out, nil

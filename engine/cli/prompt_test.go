@@ -14,14 +14,14 @@ import (
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
-// asks is a model that reads once and then answers; its first answer is none, and with it the attempt fails.
-type asks struct{}
+// looks is a model that reads once and then answers; its first answer is none, and with it the attempt fails.
+type looks struct{}
 
-func (asks) Info() loop.Info {
-	return loop.Info{Provider: "script", Models: []string{"scripted-1"}, Identity: "asks", Cache: window.Rules{Marks: 4}}
+func (looks) Info() loop.Info {
+	return loop.Info{Provider: "script", Models: []string{"scripted-1"}, Identity: "looks", Cache: window.Rules{Marks: 4}}
 }
 
-func (asks) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
+func (looks) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
 	turn := loop.Turn{Stop: loop.StopEnd, Usage: []cairn.Usage{{Model: "scripted-1", Input: 400, Output: 5}}}
 	switch first := w.Messages[0].Blocks; {
 	case len(w.Messages) == 1:
@@ -40,7 +40,7 @@ var asker = cairn.Workflow[struct{}, string]{Name: "asker", Result: asking, Exam
 	read := cairn.Tool{Name: "read", Description: "reads a file", Schema: json.RawMessage(`{"type":"object"}`), Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("there is no such file")
 	}}
-	return task.Task[string]{ID: asking, Agent: &loop.Agent{Model: asks{}, System: "Be brief.", Tools: []cairn.Tool{read}}, Retry: task.Retry{Initial: 1},
+	return task.Task[string]{ID: asking, Agent: &loop.Agent{Model: looks{}, System: "Be brief.", Tools: []cairn.Tool{read}}, Retry: task.Retry{Initial: 1},
 		Prompt: func(*cairn.View) string { return "Look at this.\n" + task.Dep("plan", map[string]int{"b": 2, "a": 1}) }}
 }}
 

@@ -83,6 +83,12 @@ var rules = []rule{
 		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/...", "context", "./engine/...", "./tool/...", "./task/agent/loop"},
 	},
 	{
+		why:      "what is said of windows is said from data alone",
+		packages: []string{"task/agent/cachereport", "task/agent/contextlint"},
+		never: []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "context", "math/rand/...", "syscall/...", "./engine/...", "./aspects/...",
+			"./cache/...", "./memory/..."},
+	},
+	{
 		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
 		packages: []string{"..."},
 		except:   []string{"tool/mcp/..."},
@@ -140,7 +146,7 @@ var rules = []rule{
 }
 
 // pure packages start no goroutine and read no clock.
-var pure = []string{"", "engine/core/...", "memory/rank"}
+var pure = []string{"", "engine/core/...", "memory/rank", "task/agent/cachereport", "task/agent/contextlint"}
 
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 

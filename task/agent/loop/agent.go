@@ -180,9 +180,7 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 		}
 		c.byName[t.Name] = t
 	}
-	if s, ok := a.Model.(Structurer); ok && req.Schema != nil {
-		c.native = s.Structures(req.Schema)
-	}
+	c.native = a.structures(req.Schema)
 	scope := toolcall.Scope(ctx)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", scope, a.ID, req.Prompt))
 	c.id = "loop." + hex.EncodeToString(sum[:6])
@@ -199,6 +197,12 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 		return nil, err
 	}
 	return c, nil
+}
+
+// structures says that the provider holds answers to a schema.
+func (a *Agent) structures(schema json.RawMessage) bool {
+	s, ok := a.Model.(Structurer)
+	return ok && schema != nil && s.Structures(schema)
 }
 
 // lookup reads a record of the journal.

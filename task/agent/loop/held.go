@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
@@ -35,7 +37,9 @@ type Made struct {
 	Finished bool
 	Turn     Turn
 	Results  []window.Block
-	repair   string
+	// Compaction is what the compactor has used before it, if it was asked.
+	Compaction []cairn.Usage
+	repair     string
 }
 
 // Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
@@ -96,7 +100,7 @@ func read(journal map[string]json.RawMessage, conversation string) (Held, error)
 			}
 			return h, nil
 		}
-		m := Made{N: n, Attempt: rec.Attempt, Plan: rec.Plan, Finished: true, Turn: rec.Turn, repair: rec.Repair}
+		m := Made{N: n, Attempt: rec.Attempt, Plan: rec.Plan, Finished: true, Turn: rec.Turn, Compaction: rec.Compaction, repair: rec.Repair}
 		for i, use := range window.Uses(rec.Blocks) {
 			var out toolcall.Outcome
 			found, err := value(journal, fmt.Sprintf("%s.tool.%d", name, i+1), &out)
@@ -137,18 +141,11 @@ func (h Held) Window(n int) (view window.View, same bool, err error) {
 	if n < 1 || n > len(h.Calls) {
 		return view, false, fmt.Errorf("loop: there is no call %d in %s, which has %d", n, h.Name, len(h.Calls))
 	}
-	p := window.Open(h.Opening)
-	for _, m := range h.Calls[:n] {
-		if m.repair != "" {
-			p.Told(text(m.repair))
-		}
-		p.Apply(m.Plan)
-		if m.N == n {
-			view = p.View(m.Plan)
+	for i, p := range h.replayed() {
+		if i == n-1 {
+			view = p.View(h.Calls[i].Plan)
 			break
 		}
-		p.Said(m.Turn.Blocks, m.Turn.Usage)
-		p.Told(m.Results)
 	}
 	return view, view.Hash == h.Calls[n-1].Plan.Hash, nil
 }
@@ -173,15 +170,43 @@ func (h Held) Original() []window.Message {
 
 // Reduced counts what was taken out of the conversation's windows: results told by a pointer, results cleared, compactions.
 func (h Held) Reduced() (pointers, cleared, compactions int) {
-	p := window.Open(h.Opening)
-	for _, m := range h.Calls {
-		p.Apply(m.Plan)
-		p.Said(m.Turn.Blocks, m.Turn.Usage)
-		p.Told(m.Results)
-		cleared += len(m.Plan.Clear)
-		if m.Plan.Compact != nil {
+	for i, p := range h.replayed() {
+		pointers = p.Repeats()
+		plan := h.Calls[i].Plan
+		cleared += len(plan.Clear)
+		if plan.Compact != nil {
 			compactions++
 		}
 	}
-	return p.Repeats(), cleared, compactions
+	return pointers, cleared, compactions
+}
+
+// Windows makes the windows of all calls again, in one pass: what a window has in common with the one before is the same
+// memory. Whether it is the one that the call has seen is told by comparing its Hash with that of the call's Plan.
+func (h Held) Windows() iter.Seq2[int, window.View] {
+	return func(yield func(int, window.View) bool) {
+		for i, p := range h.replayed() {
+			if !yield(i, p.View(h.Calls[i].Plan)) {
+				return
+			}
+		}
+	}
+}
+
+// replayed goes through the conversation once more: the planner stands where it stood before each call, by the call's index.
+func (h Held) replayed() iter.Seq2[int, *window.Planner] {
+	return func(yield func(int, *window.Planner) bool) {
+		p := window.Open(h.Opening)
+		for i, m := range h.Calls {
+			if m.repair != "" {
+				p.Told(text(m.repair))
+			}
+			p.Apply(m.Plan)
+			if !yield(i, p) {
+				return
+			}
+			p.Said(m.Turn.Blocks, m.Turn.Usage)
+			p.Told(m.Results)
+		}
+	}
 }

@@ -63,7 +63,7 @@ func (v View) Spans() (spans []Span) {
 	}
 	for i, m := range v.Messages {
 		for j, b := range m.Blocks {
-			for _, s := range split(v.part(i, j), b) {
+			for _, s := range split(v.Part(i, j), b) {
 				s.Role, s.Kind = m.Role, b.Kind
 				add(s)
 			}
@@ -90,8 +90,8 @@ func (v View) marks(message, block int) bool {
 	return false
 }
 
-// part says what a block is.
-func (v View) part(message, block int) Part {
+// Part says what a block of a message is, both by their index.
+func (v View) Part(message, block int) Part {
 	switch {
 	case v.recited && message == len(v.Messages)-1 && block == len(v.Messages[message].Blocks)-1:
 		return PartRecitation

@@ -1,0 +1,53 @@
+package loop_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
+)
+
+// TestDescribe: what an agent tells of its beginning is what its conversation then begins with, byte for byte, and telling it asks no
+// model and stores nothing.
+func TestDescribe(t *testing.T) {
+	m := replies(says(`{"title":"t","score":3}`))
+	agent := &loop.Agent{Model: m, System: "Be good.", Todo: true, Tools: []cairn.Tool{echo("read")}, Examples: []window.Example{{Prompt: "p", Answer: "a"}}}
+	prompt := "Look: " + task.Dep("long", strings.Repeat("page ", 10_000))
+	node := task.Task[report]{ID: "step", Agent: agent, Prompt: func(*cairn.View) string { return prompt }}.Lower()
+	input, err := schema.Encode(prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := node.Task.Describe(input)
+	if err != nil || m.calls() != 0 {
+		t.Fatalf("%d calls, %v", m.calls(), err)
+	}
+	var files shelf
+	var d desk
+	call := d.call()
+	call.Input, call.Artifacts = input, &files
+	if _, err := node.Task.Run(cairn.WithCall(t.Context(), call), call); err != nil {
+		t.Fatal(err)
+	}
+	held, err := loop.Read(d.disk.records)
+	if err != nil || len(held) != 1 {
+		t.Fatalf("%d conversations, %v", len(held), err)
+	}
+	one, _ := json.Marshal(told.(window.Opening))
+	two, _ := json.Marshal(held[0].Opening)
+	if !bytes.Equal(one, two) {
+		t.Errorf("told is\n%s\nbegun with was\n%s", one, two)
+	}
+	if told.(window.Opening).First.Blocks[0].Text == prompt {
+		t.Error("nothing was put aside: this test has no teeth")
+	}
+	if _, err := (&loop.Agent{}).Describe(task.Request{}); err == nil {
+		t.Error("an agent without a model tells how it begins")
+	}
+}
