@@ -44,7 +44,7 @@
 // long a text is. Hashes are keyed, so that texts can't be guessed from them.
 //
 // A full text index is a copy of the text, so an encrypted file has none: opening a file with Keys for the first time drops
-// it. Candidates then reads and opens all items of the scope: right for thousands of items, slow for hundreds of thousands.
+// it. Candidates then reads and opens all items of the scope, Recall those of the bank: right for thousands of items, slow for hundreds of thousands.
 // Rows from before are sealed by Rekey, as they are with a new key. An encrypted file can't be made a plain one, but Export
 // is in clear. A file opened with the wrong key, or without, is refused before anything is read.
 //

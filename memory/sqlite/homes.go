@@ -79,9 +79,8 @@ func (w *warm) sift(bank string, erasures, through int64, lists [][]int64) (in [
 
 // holding lists the bank's items in the index that hold each term, the first counted of them.
 func (s *source) holding(terms []string) (lists [][]int64, err error) {
-	lists = make([][]int64, len(terms))
 	if s.store.ring.current != "" {
-		return lists, nil
+		return s.unsealed(terms)
 	}
 	known := false
 	if 4*s.size >= s.numbers { // else most of what has a term would be of other banks
@@ -92,9 +91,45 @@ func (s *source) holding(terms []string) (lists [][]int64, err error) {
 	if known {
 		return s.sifted(terms)
 	}
+	lists = make([][]int64, len(terms))
 	for i, term := range terms {
 		if lists[i], err = s.look.holding(term, s.scope.Bank); err != nil {
 			return nil, err
+		}
+	}
+	return lists, nil
+}
+
+// unsealed is holding in an encrypted file, which has no index: the bank is opened and taken apart, once for a query.
+func (s *source) unsealed(terms []string) ([][]int64, error) {
+	numbers, err := s.look.numbers("SELECT no FROM mem_items WHERE bank = ? AND lane <> 'thread' ORDER BY no", s.scope.Bank)
+	if err != nil {
+		return nil, err
+	}
+	if s.opened == nil {
+		list, err := s.look.recalled(numbers)
+		if err != nil {
+			return nil, err
+		}
+		s.opened = make(map[int64]*known, len(list))
+		for _, k := range list {
+			s.opened[k.no] = k
+		}
+	}
+	places := make(map[string]int, len(terms))
+	for i, term := range terms {
+		places[term] = i
+	}
+	lists := make([][]int64, len(terms))
+	for _, no := range numbers {
+		for _, fields := range s.opened[no].entry.Terms {
+			for _, term := range fields {
+				i, asked := places[term]
+				if !asked || len(lists[i]) == counted || len(lists[i]) > 0 && lists[i][len(lists[i])-1] == no {
+					continue
+				}
+				lists[i] = append(lists[i], no)
+			}
 		}
 	}
 	return lists, nil

@@ -144,6 +144,8 @@ type source struct {
 	docs          int
 	// held are the items that hold a term, if they are not too many.
 	held map[string][]int64
+	// opened is the whole bank, of an encrypted file, by number.
+	opened map[int64]*known
 }
 
 // begin reads what is about the bank as a whole.
@@ -223,7 +225,7 @@ func (s *source) Match(ctx context.Context, terms []string, limit int) ([]*rank.
 			weights[no] += math.Log(1 + float64(s.docs)/float64(len(numbers)))
 		}
 	}
-	if rare < fewestRare && rare < len(terms) || s.store.ring.current != "" {
+	if rare < fewestRare && rare < len(terms) {
 		list, err := s.weighed(terms, limit)
 		return s.entries(list), err
 	}
@@ -419,6 +421,9 @@ func (s *source) known(rows *dbfile.Rows, dest func(*mark) []any) ([]*known, err
 	list := s.store.warm.take(marks)
 	var missing []int64
 	for i, m := range marks {
+		if list[i] == nil {
+			list[i] = s.opened[m.no]
+		}
 		if list[i] == nil {
 			missing = append(missing, m.no)
 		}

@@ -271,14 +271,38 @@ func TestWarmIsBounded(t *testing.T) {
 	}
 }
 
-func TestEncryptedStoresKeepNothing(t *testing.T) {
+func TestEncryptedStoresRecallAsOthersAndKeepNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, Key{ID: "one", Secret: slices.Repeat([]byte{7}, 32)})
-	b.save("n", "A quokkasecret it is.")
-	if found := recall(t, b.Store, "a", "the quokkasecret"); found.Candidates != 1 {
-		t.Fatal("it is not looked at")
+	ctx := context.Background()
+	plain, sealed := newBench(t), newBench(t, Key{ID: "one", Secret: slices.Repeat([]byte{7}, 32)})
+	for _, b := range []*bench{plain, sealed} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		w := &writer{rng: rng, stores: []*Store{b.Store}, bench: b}
+		w.fill(600)
+		for range 30 {
+			_, err := b.SetFact(ctx, w.fact())
+			b.ok(err)
+			w.turn(b.Store)
+		}
 	}
-	if left := warmTexts(b.Store); left != "" {
+	w := &writer{rng: rand.New(rand.NewPCG(2, 2))}
+	for range 20 {
+		text := w.words(6)
+		for _, budget := range []memory.Budget{memory.Low, memory.Mid, memory.High} {
+			q := memory.Query{Bank: "a", Text: text, Filter: memory.Filter{{"tag:1"}}, Budget: budget}
+			want, err := plain.Recall(ctx, q)
+			plain.ok(err)
+			got, err := sealed.Recall(ctx, q)
+			sealed.ok(err)
+			if !reflect.DeepEqual(got, want) || len(got.Rows) == 0 {
+				t.Fatalf("%s, %q:\n got %+v\nwant %+v", budget, text, got, want)
+			}
+		}
+	}
+	if found := recall(t, sealed.Store, "a", "common"); len(found.Rows) == 0 {
+		t.Error("a word that most items have finds nothing")
+	}
+	if left := warmTexts(sealed.Store); left != "" {
 		t.Error(left)
 	}
 }
