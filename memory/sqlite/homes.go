@@ -135,24 +135,26 @@ func (s *source) unsealed(terms []string) ([][]int64, error) {
 	return lists, nil
 }
 
-// mostResidents bounds what is read of a bank at a time.
-const mostResidents = 20_000
+// mostResidents bounds what a recall reads of a bank: it takes some milliseconds. A larger bank is known after as many recalls as
+// it takes.
+const mostResidents = 10_000
 
-// settle learns which items are in the bank, a page at a time, and says whether that is known.
-func (s *source) settle(page int) (known bool, err error) {
+// settle learns which items are in the bank, some at a time, and says whether that is known.
+func (s *source) settle(some int) (known bool, err error) {
 	through, ok := s.store.warm.through(s.scope.Bank, s.erasures)
-	for ok && through < s.numbers {
-		items, err := s.look.residents(s.scope.Bank, through, page)
-		if err != nil {
-			return false, err
-		}
-		through = s.numbers
-		if len(items) == page {
-			through = items[len(items)-1]
-		}
-		s.store.warm.join(s.scope.Bank, s.erasures, items, through)
+	if !ok || through >= s.numbers {
+		return ok, nil
 	}
-	return ok, nil
+	items, err := s.look.residents(s.scope.Bank, through, some)
+	if err != nil {
+		return false, err
+	}
+	through = s.numbers
+	if len(items) == some {
+		through = items[len(items)-1]
+	}
+	s.store.warm.join(s.scope.Bank, s.erasures, items, through)
+	return through == s.numbers, nil
 }
 
 // sifted looks terms up in the whole index and takes out what other banks have. Where that leaves it open how many the bank has,

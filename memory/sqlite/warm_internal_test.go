@@ -469,8 +469,11 @@ func (w *writer) compareHolding(s *Store, bank string, terms []string) {
 			s.warm.mu.Lock()
 			s.warm.empty()
 			s.warm.mu.Unlock()
-			_, err := src.settle(50)
-			w.ok(err)
+			for known := false; !known; {
+				var err error
+				known, err = src.settle(50)
+				w.ok(err)
+			}
 		}
 		lists, err := src.holding(terms)
 		for i, term := range terms {
