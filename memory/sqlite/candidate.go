@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/cairnrun/cairn/internal/dbfile"
 	"github.com/cairnrun/cairn/memory"
 )
 
@@ -46,6 +47,29 @@ func (l *look) tokens(scope memory.Scope) (tokens []string, none bool, err error
 }
 
 func (l *look) matching(scope memory.Scope, terms []string, limit int) (list []memory.Item, err error) {
+	rows, err := l.ranked(scope, terms, limit, recordColumns, l.now)
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var rank float64
+		r, err := l.scan(rows, &rank)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r.item(-rank))
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	byScore(list)
+	return list, nil
+}
+
+// ranked queries columns of the items in the scope that have any of the terms, and behind them the rank that the index gives, the
+// best first. The rows are nil where nothing can be found.
+func (l *look) ranked(scope memory.Scope, terms []string, limit int, columns string, columnArgs ...any) (*dbfile.Rows, error) {
 	where, args, err := l.within(scope)
 	if err != nil {
 		return nil, err
@@ -63,25 +87,8 @@ func (l *look) matching(scope memory.Scope, terms []string, limit int) (list []m
 		return nil, nil
 	}
 	// The index gives its rows by rank, and the joins only take some away: the query ends at the limit.
-	rows, err := l.Query("SELECT "+recordColumns+", f.rank FROM mem_fts f CROSS JOIN mem_items i ON i.no = f.rowid CROSS JOIN mem_spaces p ON p.no = i.space"+
-		" WHERE mem_fts MATCH ? AND "+where+" ORDER BY f.rank LIMIT ?", slices.Concat([]any{l.now, expression}, args, []any{limit})...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var rank float64
-		r, err := l.scan(rows, &rank)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r.item(-rank))
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	byScore(list)
-	return list, nil
+	return l.Query("SELECT "+columns+", f.rank FROM mem_fts f CROSS JOIN mem_items i ON i.no = f.rowid CROSS JOIN mem_spaces p ON p.no = i.space"+
+		" WHERE mem_fts MATCH ? AND "+where+" ORDER BY f.rank LIMIT ?", slices.Concat(columnArgs, []any{expression}, args, []any{limit})...)
 }
 
 // byScore sorts the best first, and the newest first among equals.

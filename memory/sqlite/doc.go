@@ -27,6 +27,14 @@
 // these are used again, unless its opener has set SecureDelete. Copies and backups of the file are not reached. A deleted or
 // overwritten fact is not forgotten: its versions stay until PruneVersions or Forget.
 //
+// # What recalls keep in memory
+//
+// Items that a recall has read stay decoded and taken apart into terms, up to 32 MiB, those used last. Whether an item may be seen, and in
+// which state, the file says at each recall: what is kept answers no query by itself. An encrypted file's items are not kept.
+// What is forgotten, deleted, expired or pruned is dropped with the commit, and at its next recall by any other process that has the
+// file open. Go frees such memory and does not overwrite it. The value that a fact had before it was overwritten may stay until the fact is
+// recalled or pruned.
+//
 // # Encryption
 //
 // With Keys, these are sealed with AES-256-GCM: values, bodies, titles, contents and data of messages, of all versions, the
@@ -36,7 +44,7 @@
 // long a text is. Hashes are keyed, so that texts can't be guessed from them.
 //
 // A full text index is a copy of the text, so an encrypted file has none: opening a file with Keys for the first time drops
-// it. Candidates then reads and opens all items of the scope: right for thousands of items, slow for hundreds of thousands.
+// it. Candidates then reads and opens all items of the scope, Recall those of the bank: right for thousands of items, slow for hundreds of thousands.
 // Rows from before are sealed by Rekey, as they are with a new key. An encrypted file can't be made a plain one, but Export
 // is in clear. A file opened with the wrong key, or without, is refused before anything is read.
 //

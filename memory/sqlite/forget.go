@@ -136,6 +136,7 @@ func (c *change) forgetItem(f *Forgotten, ref memory.Ref) error {
 
 func (s *Store) forget(ctx context.Context, fn func(c *change, f *Forgotten) error) (f Forgotten, err error) {
 	err = s.write(ctx, func(c *change) error {
+		c.swept = true
 		if err := fn(c, &f); err != nil {
 			return err
 		}
@@ -355,12 +356,14 @@ func (c *change) onlyHere(words []string, what leaving, items []int64) (rare []s
 	stays := map[string]string{
 		"mem_items": "no" + others, "mem_tags": "item" + others, "mem_vectors": "item" + others, "mem_fts_content": "id" + others, "mem_fts_docsize": "id" + others,
 		"mem_versions": "NOT (" + what.history + ")", "mem_projections": "space NOT IN (0, ?1)", "mem_documents": "space NOT IN (0, ?1)",
+		"mem_banks":    "bank IN (SELECT bank FROM mem_items WHERE no" + others + ")",
 		"mem_fts_data": "0", "mem_fts_idx": "0", // they have the terms of all rows, and of no others
 	}
 	if what.whole { // what stays is found by an index: all that goes may be most of the file
 		const elsewhere = "(SELECT no FROM mem_items WHERE space < ?1 OR space > ?1)"
 		stays["mem_spaces"], stays["mem_items"] = "no <> ?1", "no IN "+elsewhere
 		stays["mem_versions"] = "space < ?1 OR space > ?1"
+		stays["mem_banks"] = "bank IN (SELECT bank FROM mem_items WHERE space < ?1 OR space > ?1)"
 		for table, column := range map[string]string{"mem_tags": "item", "mem_vectors": "item", "mem_fts_content": "id", "mem_fts_docsize": "id"} {
 			stays[table] = column + " IN " + elsewhere
 		}

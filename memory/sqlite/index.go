@@ -112,6 +112,7 @@ func (s *Store) Reindex(ctx context.Context) error {
 		return nil
 	}
 	err := s.write(ctx, func(c *change) error {
+		c.swept = true // what is known of banks was read from the index
 		for _, q := range []string{"DELETE FROM mem_meta WHERE name = 'index'", "DELETE FROM mem_fts"} {
 			if _, err := c.tx.Exec(q); err != nil {
 				return err
@@ -125,6 +126,7 @@ func (s *Store) Reindex(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			c.swept = true
 			for _, r := range list {
 				after = r.no
 				if err := c.unindex(r.no); err != nil { // a write in between may have been faster

@@ -75,23 +75,35 @@ func (l *look) scan(rows *dbfile.Rows, more ...any) (*record, error) {
 		json string
 		to   *[]string
 	}{{tags, &r.tags}, {calls, &r.calls}, {supersedes, &r.supersedes}, {sources, &r.sources}} {
-		if list.json == "[]" || list.json == "" {
-			continue
-		}
-		if err := json.Unmarshal([]byte(list.json), list.to); err != nil {
-			return nil, damaged("can't read a list of "+string(r.lane)+" "+r.name, err)
+		if err := r.decode(list.json, list.to); err != nil {
+			return nil, err
 		}
 	}
+	return &r, l.unseal(&r, seal)
+}
+
+// decode reads a list that belongs to the item.
+func (r *record) decode(list string, to *[]string) error {
+	if list == "[]" || list == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(list), to); err != nil {
+		return damaged("can't read a list of "+string(r.lane)+" "+r.name, err)
+	}
+	return nil
+}
+
+// unseal opens what is sealed of the item, as it was read.
+func (l *look) unseal(r *record, seal string) (err error) {
 	for _, text := range []struct {
 		column string
 		to     *[]byte
 	}{{"title", &r.title}, {"body", &r.body}, {"data", &r.data}} {
-		var err error
 		if *text.to, err = l.ring.open(seal, *text.to, r.place(), text.column); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &r, nil
+	return nil
 }
 
 // records runs selectRecords with the conditions.
@@ -182,6 +194,7 @@ func (c *change) insert(r *record) error {
 	if r.no, err = result.LastInsertId(); err != nil {
 		return err
 	}
+	c.counts[r.bank]++
 	if r.thread == 0 { // a message has its thread's
 		if err := c.addTags(r.no, r.tags); err != nil {
 			return err
@@ -201,6 +214,9 @@ func (c *change) replace(r, was *record) error {
 	if err != nil {
 		return err
 	}
+	c.swept = c.swept || r.bank != was.bank // see home
+	c.counts[was.bank]--
+	c.counts[r.bank]++
 	if !slices.Equal(r.tags, was.tags) {
 		if _, err := c.tx.Exec("DELETE FROM mem_tags WHERE item = ?", r.no); err != nil {
 			return err
@@ -229,6 +245,12 @@ func (c *change) addTags(item int64, tags []string) error {
 
 // remove deletes an item with its tags, links and vectors, which go by cascade, and its entry in the index.
 func (c *change) remove(no int64) error {
+	var bank string
+	if err := c.QueryRow("SELECT bank FROM mem_items WHERE no = ?", no).Scan(&bank); err != nil {
+		return err
+	}
+	c.counts[bank]--
+	c.gone = append(c.gone, no)
 	if err := c.unindex(no); err != nil {
 		return err
 	}

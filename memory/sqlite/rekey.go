@@ -20,6 +20,7 @@ func (s *Store) Rekey(ctx context.Context, limit int) (sealed int, err error) {
 			if err != nil {
 				return err
 			}
+			c.swept = c.swept || n > 0
 			if sealed += n; sealed >= limit {
 				return nil
 			}

@@ -57,6 +57,7 @@ type Store struct {
 	ring  *ring
 	// embedder is nil where there is none.
 	embedder memory.Embedder
+	warm     *warm
 }
 
 // Open opens or creates the file and brings its schema and index up to date. Close the store when done; ctx bounds Open
@@ -69,7 +70,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: c.DB, clock: c.Clock, ring: ring, embedder: c.Embedder}
+	s := &Store{db: c.DB, clock: c.Clock, ring: ring, embedder: c.Embedder, warm: newWarm(warmth)}
+	if ring.current != "" {
+		s.warm.close()
+	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
@@ -116,6 +120,7 @@ func (s *Store) prepare(ctx context.Context, readOnly bool) error {
 
 // Close lets running calls finish and closes the file, if the store has opened it.
 func (s *Store) Close() error {
+	defer s.warm.close()
 	if !s.owned {
 		return nil
 	}
@@ -137,6 +142,11 @@ type change struct {
 	look
 	tx     *dbfile.Tx
 	spaces map[memory.Namespace]int64
+	// counts are how many items the banks gain or lose.
+	counts map[string]int64
+	// gone are items that are no more, and swept says that more than those must not stay in memory either.
+	gone  []int64
+	swept bool
 }
 
 func (s *Store) read(ctx context.Context, fn func(l *look) error) error {
@@ -146,7 +156,21 @@ func (s *Store) read(ctx context.Context, fn func(l *look) error) error {
 }
 
 func (s *Store) write(ctx context.Context, fn func(c *change) error) error {
-	return s.db.Write(ctx, func(tx *dbfile.Tx) error {
-		return fn(&change{look: look{ReadTx: &tx.ReadTx, ring: s.ring, now: s.clock().UnixMilli()}, tx: tx, spaces: map[memory.Namespace]int64{}})
+	var erasures int64
+	var c *change
+	err := s.db.Write(ctx, func(tx *dbfile.Tx) error {
+		c = &change{look: look{ReadTx: &tx.ReadTx, ring: s.ring, now: s.clock().UnixMilli()}, tx: tx, spaces: map[memory.Namespace]int64{}, counts: map[string]int64{}}
+		err := fn(c)
+		if err == nil {
+			err = c.count()
+		}
+		if err == nil {
+			erasures, err = c.countErasure()
+		}
+		return err
 	})
+	if err == nil && erasures > 0 {
+		s.warm.erase(erasures, c.gone, c.swept)
+	}
+	return err
 }

@@ -56,42 +56,44 @@ func (s *Store) PutVectors(ctx context.Context, vectors []memory.Vector) (stored
 // Vectors hands the vectors of a model to fn, of items in the scope alone, and leaves out those that are stale. fn must not
 // keep Values. An error of fn ends it and is returned.
 func (s *Store) Vectors(ctx context.Context, scope memory.Scope, model string, fn func(memory.Vector) error) error {
-	return s.read(ctx, func(l *look) error {
-		where, args, err := l.within(scope)
-		if err != nil {
+	return s.read(ctx, func(l *look) error { return l.vectors(scope, model, fn) })
+}
+
+func (l *look) vectors(scope memory.Scope, model string, fn func(memory.Vector) error) error {
+	where, args, err := l.within(scope)
+	if err != nil {
+		return err
+	}
+	rows, err := l.Query(`SELECT i.no, i.lane, p.kind, p.id, i.thread, iif(i.thread = 0, '', (SELECT h.name FROM mem_items h WHERE h.no = i.thread)), i.name,
+			v.seal, v.hash, v.value
+		FROM mem_items i JOIN mem_spaces p ON p.no = i.space JOIN mem_vectors v ON v.item = i.no AND v.hash = i.hash AND v.model = ?
+		WHERE `+where, append([]any{model}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var values []float32
+	for rows.Next() {
+		r := &record{}
+		v := memory.Vector{Model: model}
+		var seal string
+		var value []byte
+		if err := rows.Scan(&r.no, &r.lane, &r.ns.Kind, &r.ns.ID, &r.thread, &r.within, &r.name, &seal, &v.Hash, &value); err != nil {
 			return err
 		}
-		rows, err := l.Query(`SELECT i.no, i.lane, p.kind, p.id, i.thread, iif(i.thread = 0, '', (SELECT h.name FROM mem_items h WHERE h.no = i.thread)), i.name,
-				v.seal, v.hash, v.value
-			FROM mem_items i JOIN mem_spaces p ON p.no = i.space JOIN mem_vectors v ON v.item = i.no AND v.hash = i.hash AND v.model = ?
-			WHERE `+where, append([]any{model}, args...)...)
-		if err != nil {
+		if value, err = l.ring.open(seal, value, vectorPlace(r, model), "vector"); err != nil {
 			return err
 		}
-		defer rows.Close()
-		var values []float32
-		for rows.Next() {
-			r := &record{}
-			v := memory.Vector{Model: model}
-			var seal string
-			var value []byte
-			if err := rows.Scan(&r.no, &r.lane, &r.ns.Kind, &r.ns.ID, &r.thread, &r.within, &r.name, &seal, &v.Hash, &value); err != nil {
-				return err
-			}
-			if value, err = l.ring.open(seal, value, vectorPlace(r, model), "vector"); err != nil {
-				return err
-			}
-			values = values[:0]
-			for i := 0; i+4 <= len(value); i += 4 {
-				values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(value[i:])))
-			}
-			v.Ref, v.No, v.Values = r.ref(), r.no, values
-			if err := fn(v); err != nil {
-				return err
-			}
+		values = values[:0]
+		for i := 0; i+4 <= len(value); i += 4 {
+			values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(value[i:])))
 		}
-		return rows.Close()
-	})
+		v.Ref, v.No, v.Values = r.ref(), r.no, values
+		if err := fn(v); err != nil {
+			return err
+		}
+	}
+	return rows.Close()
 }
 
 // Unembedded returns up to limit items of a scope that have no vector of the model, or a stale one, the oldest first.

@@ -184,6 +184,7 @@ func (s *Store) PruneVersions(ctx context.Context, before time.Time, limit int) 
 
 // dropVersions deletes versions and remembers the highest, see nextVersion.
 func (c *change) dropVersions(ids []int64) error {
+	c.swept = c.swept || len(ids) > 0
 	for _, id := range ids {
 		for _, q := range []string{
 			"UPDATE mem_spaces SET high = max(high, (SELECT version FROM mem_versions WHERE rowid = ?1)) WHERE no = (SELECT space FROM mem_versions WHERE rowid = ?1)",
@@ -237,6 +238,7 @@ func (s *Store) ExpireFacts(ctx context.Context, limit int) (collected int, err 
 				return err
 			}
 		}
+		c.swept = c.swept || len(ids) > 0
 		collected = len(list) + len(ids)
 		return nil
 	})
