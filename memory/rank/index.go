@@ -172,6 +172,9 @@ func (x *Index) Adjacent(_ context.Context, of []*Entry) ([]*Entry, error) {
 	return out, nil
 }
 
+// Embedded implements Nearest: an entry has its vector from the beginning.
+func (x *Index) Embedded(context.Context, []*Entry) ([]*Entry, error) { return nil, nil }
+
 // Nearest implements Nearest, by comparing with every vector.
 func (x *Index) Nearest(_ context.Context, vector []float32, limit int) ([]*Entry, error) {
 	scores := make([]float32, len(x.entries))

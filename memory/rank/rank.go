@@ -123,6 +123,9 @@ func (r *ranking) deepen(ctx context.Context) error {
 	if err := r.surround(ctx); err != nil {
 		return err
 	}
+	if err := r.embed(ctx); err != nil {
+		return err
+	}
 	r.score()
 	r.vectors()
 	r.smooth()

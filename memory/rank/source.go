@@ -23,6 +23,8 @@ type Nearest interface {
 	// Nearest returns up to limit documents whose vectors have the highest cosine with the given one. Documents without a
 	// vector of its length are not among them.
 	Nearest(ctx context.Context, vector []float32, limit int) ([]*Entry, error)
+	// Embedded returns those of the given documents that have a vector, with it.
+	Embedded(ctx context.Context, of []*Entry) ([]*Entry, error)
 }
 
 // Stats are the figures of a scope.

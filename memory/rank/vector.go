@@ -25,6 +25,28 @@ func (r *ranking) nearest(ctx context.Context) error {
 	return nil
 }
 
+// embed gives the rows that were found by their words, or beside others, their vectors.
+func (r *ranking) embed(ctx context.Context) error {
+	source, ok := r.src.(Nearest)
+	if !ok || len(r.query.Vector) == 0 {
+		return nil
+	}
+	var bare []*Entry
+	for _, s := range r.rows {
+		if s.Vector == nil {
+			bare = append(bare, s.Entry)
+		}
+	}
+	if len(bare) == 0 {
+		return nil
+	}
+	found, err := source.Embedded(ctx, bare)
+	for _, e := range found {
+		r.byID[e.ID].Entry = e
+	}
+	return err
+}
+
 // vectors mixes the cosine in. Mixing ranks (RRF) lowered recall in trials, because it lets a weak arm count as much as a
 // strong one; so both scores are taken as parts of their maximum, and the cosine is weighed. A row that has no vector
 // yet is taken to be as near as its words are.

@@ -266,6 +266,24 @@ func (s *source) Adjacent(_ context.Context, of []*rank.Entry) ([]*rank.Entry, e
 	return s.entries(list), err
 }
 
+// Embedded reads the vectors of documents that were found otherwise.
+func (s *source) Embedded(_ context.Context, of []*rank.Entry) (list []*rank.Entry, err error) {
+	numbers, byNo := make([]int64, len(of)), make(map[int64]*rank.Entry, len(of))
+	for i, e := range of {
+		if numbers[i], err = strconv.ParseInt(e.ID, 10, 64); err != nil {
+			return nil, err
+		}
+		byNo[numbers[i]] = e
+	}
+	err = s.look.vectors(s.scope, s.store.embedder.Model(), numbers, func(v memory.Vector) error {
+		with := *byNo[v.No] // others share the entry
+		with.Vector = slices.Clone(v.Values)
+		list = append(list, &with)
+		return nil
+	})
+	return list, err
+}
+
 // Nearest compares all vectors of the scope with the query's.
 func (s *source) Nearest(_ context.Context, vector []float32, limit int) ([]*rank.Entry, error) {
 	type near struct {
@@ -284,7 +302,7 @@ func (s *source) Nearest(_ context.Context, vector []float32, limit int) ([]*ran
 		}
 		return strings.Compare(a.ref.String(), b.ref.String())
 	}
-	err := s.look.vectors(s.scope, s.store.embedder.Model(), func(v memory.Vector) error {
+	err := s.look.vectors(s.scope, s.store.embedder.Model(), nil, func(v memory.Vector) error {
 		if len(v.Values) != len(vector) {
 			return nil
 		}

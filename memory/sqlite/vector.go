@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -56,13 +57,20 @@ func (s *Store) PutVectors(ctx context.Context, vectors []memory.Vector) (stored
 // Vectors hands the vectors of a model to fn, of items in the scope alone, and leaves out those that are stale. fn must not
 // keep Values. An error of fn ends it and is returned.
 func (s *Store) Vectors(ctx context.Context, scope memory.Scope, model string, fn func(memory.Vector) error) error {
-	return s.read(ctx, func(l *look) error { return l.vectors(scope, model, fn) })
+	return s.read(ctx, func(l *look) error { return l.vectors(scope, model, nil, fn) })
 }
 
-func (l *look) vectors(scope memory.Scope, model string, fn func(memory.Vector) error) error {
+func (l *look) vectors(scope memory.Scope, model string, among []int64, fn func(memory.Vector) error) error {
 	where, args, err := l.within(scope)
 	if err != nil {
 		return err
+	}
+	if among != nil {
+		numbers, err := json.Marshal(among)
+		if err != nil {
+			return err
+		}
+		where, args = "i.no IN (SELECT value FROM json_each(?)) AND "+where, slices.Insert(args, 0, any(string(numbers)))
 	}
 	rows, err := l.Query(`SELECT i.no, i.lane, p.kind, p.id, i.thread, iif(i.thread = 0, '', (SELECT h.name FROM mem_items h WHERE h.no = i.thread)), i.name,
 			v.seal, v.hash, v.value
