@@ -69,9 +69,17 @@ func ReadArtifact(ctx context.Context, a cairn.Artifact) (io.ReadCloser, error) 
 	return r, nil
 }
 
-// writtenIn lists the artifacts that were written in the step that the context is in, or in the whole body, also by
-// attempts before: by name and then hash, each once.
-func writtenIn(ctx context.Context) ([]cairn.Artifact, error) {
+// Written lists the artifacts that were written in the step that the context is in, or in the whole body, by name and then
+// hash, each once. Those of finished steps that an earlier attempt has done are among them, as soon as this attempt has come to
+// the step. So what wraps an agent learns which artifacts the agent's tools have written, whether they were called now or
+// before a kill:
+//
+//	resp, err := agent.Run(ctx, req)
+//	…
+//	files, err := task.Written(ctx)
+//
+// Outside of a task it is empty.
+func Written(ctx context.Context) ([]cairn.Artifact, error) {
 	p, ok := placeFrom(ctx)
 	if !ok {
 		return nil, nil

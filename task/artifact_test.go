@@ -69,6 +69,47 @@ func TestArtifactsSideBySide(t *testing.T) {
 	}
 }
 
+// TestWrittenKnowsEarlierAttempts: what wraps an agent sees what its finished calls have written, also when they are not made again.
+func TestWrittenKnowsEarlierAttempts(t *testing.T) {
+	var m machine
+	calls := 0
+	try := func(want string) error {
+		_, err := m.try(t, body(func(ctx context.Context) error {
+			for _, name := range []string{"b", "a"} {
+				_, err := task.Step(ctx, name, func(ctx context.Context) (bool, error) {
+					calls++
+					_, err := task.WriteArtifact(ctx, name+".txt", "text/plain", strings.NewReader(name))
+					return err == nil, err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			var got []string
+			written, err := task.Written(ctx)
+			for _, a := range written {
+				got = append(got, a.Name)
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+			return errors.Join(err, errors.New("again"))
+		}))
+		return err
+	}
+	for range 2 {
+		if err := try("a.txt b.txt"); err == nil || err.Error() != "again" {
+			t.Fatal(err)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+	if written, err := task.Written(t.Context()); written != nil || err != nil {
+		t.Errorf("outside of a task: %v, %v", written, err)
+	}
+}
+
 func TestArtifactErrors(t *testing.T) {
 	text := strings.NewReader("x")
 	if _, err := task.WriteArtifact(t.Context(), "a", "", text); err == nil || !strings.Contains(err.Error(), "no attempt of a task") {

@@ -20,6 +20,9 @@ func Dep(name string, value any) string {
 	text, ok := value.(string)
 	if !ok {
 		raw, err := schema.Encode(value)
+		if err == nil {
+			raw, err = schema.Canonical(raw)
+		}
 		if err != nil {
 			panic(fmt.Errorf("task.Dep %q: %w", name, err))
 		}

@@ -126,7 +126,7 @@ func isolation(how cairn.DelegateSpec) string {
 
 // bounded is an answer of at most MaxAnswer tokens, and references.
 func bounded(ctx context.Context, text string) (string, error) {
-	written, err := writtenIn(ctx)
+	written, err := Written(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -260,3 +260,15 @@ func TestLowerAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations: the spec and the closure are two", n)
 	}
 }
+
+// TestDepSortsKeys: those of a struct too, whose fields another version may declare in another order.
+func TestDepSortsKeys(t *testing.T) {
+	value := struct {
+		Summary string          `json:"summary"`
+		Count   uint64          `json:"count"`
+		Raw     json.RawMessage `json:"raw"`
+	}{"s", 1<<64 - 1, json.RawMessage(`{"b": 1, "a": 2}`)}
+	if got := task.Dep("x", value); got != "<dep name=\"x\">\n"+`{"count":18446744073709551615,"raw":{"a":2,"b":1},"summary":"s"}`+"\n</dep>" {
+		t.Error(got)
+	}
+}

@@ -8,10 +8,11 @@ import (
 	"github.com/cairnrun/cairn/examples/audit"
 	"github.com/cairnrun/cairn/examples/handoff"
 	"github.com/cairnrun/cairn/examples/hello"
+	"github.com/cairnrun/cairn/examples/research"
 	"github.com/cairnrun/cairn/examples/review"
 	"github.com/cairnrun/cairn/examples/runbook"
 )
 
 func main() {
-	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow, runbook.Workflow, runbook.Rules, review.Workflow)
+	cli.Main(hello.Workflow, audit.Workflow, handoff.Workflow, runbook.Workflow, runbook.Rules, review.Workflow, research.Workflow)
 }

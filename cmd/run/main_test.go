@@ -67,6 +67,9 @@ func TestExamples(t *testing.T) {
 			t.Errorf("review: %s, %v", out, err)
 		}
 	}
+	if out := command("up", "research"); !strings.Contains(out, `"rounds":2,"rejected":2`) {
+		t.Errorf("research: %s", out)
+	}
 	for _, name := range []string{"cairn.db", "artifacts"} {
 		if _, err := os.Stat(filepath.Join(dir, ".cairn", name)); err != nil {
 			t.Error(err)
@@ -125,6 +128,48 @@ func TestReviewGoesOn(t *testing.T) {
 			}
 			if got := ended(dir); got != undisturbed {
 				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
+			}
+		})
+	}
+}
+
+// TestResearchGoesOn: a run whose process is killed, wherever, comes to the same report in the next one.
+func TestResearchGoesOn(t *testing.T) {
+	ended := func(dir string) (out, fanOut string) {
+		out, errOut, code := started(t, dir, "", nil, "up", "research", "--run-id", "r")
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, errOut)
+		}
+		shown, errOut, code := started(t, dir, "", nil, "inspect", "r")
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, errOut)
+		}
+		for line := range strings.Lines(shown) {
+			if strings.HasPrefix(line, "fan-out") {
+				fanOut = line
+			}
+		}
+		return out, fanOut
+	}
+	undisturbed, fanOut := ended(t.TempDir())
+	if !strings.Contains(fanOut, "4 delegates in the run") {
+		t.Errorf("inspect: %q", fanOut)
+	}
+	for _, kill := range []string{"finished     prepare", "started      plan", "started      lens/research", "finished     money/research", "started      gather",
+		"started      round[0]/write", "finished     round[0]/check", "started      round[1]/write"} {
+		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
+			dir := t.TempDir()
+			out, errOut, code := started(t, dir, kill, nil, "up", "research", "--run-id", "r")
+			if code == 0 || !strings.Contains(errOut, kill) {
+				t.Fatalf("it was not killed: %s%s", out, errOut)
+			}
+			got, fanOut := ended(dir)
+			if got != undisturbed {
+				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
+			}
+			// How many it counts is another matter: a kill just before the frame of a finished delegate loses what that has used.
+			if !strings.Contains(fanOut, "delegates in the run") || !strings.Contains(fanOut, "times as much") {
+				t.Errorf("inspect shows no fan-out: %q", fanOut)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 
 // fanOut is what delegated work has used, over the work that it was delegated by.
 type fanOut struct {
-	// Path is a task that delegates by its tools; or, with Delegates, the scope of the tasks that have used tokens, and are
-	// no delegates themselves, nearest around so many delegates: "" is the root.
+	// Path is a task that delegates by its tools; or, with Delegates, the nearest scope around so many delegates in which, or
+	// below which, tasks that are no delegates have used tokens: "" is the root.
 	Path      string `json:"path"`
 	Delegates int    `json:"delegates,omitempty"`
 	// Delegated and Own are tokens. Multiple is how many times Own Delegated is; 0 where nothing is Own.
@@ -24,14 +24,15 @@ type fanOut struct {
 
 // fanOuts are a run's: those of tasks that delegate by tools, and those of delegates in the tree, each in the order of paths.
 func fanOuts(state *core.State) (all []fanOut) {
-	own := map[string]int64{} // by scope
+	own := map[string]int64{} // by scope, with all that is below it: who plans may stand beside a loop of those who write
 	paths := slices.SortedFunc(maps.Keys(state.Tasks), naturally)
 	for _, path := range paths {
 		t := state.Tasks[path]
 		if t.Spent.Delegated > 0 {
 			all = append(all, fanOut{Path: path, Delegated: t.Spent.Delegated, Own: t.Spent.Tokens - t.Spent.Delegated})
 		}
-		if scope, _ := cairn.Split(path); !t.Delegate {
+		for scope := path; scope != "" && !t.Delegate; {
+			scope, _ = cairn.Split(scope)
 			own[scope] += t.Spent.Tokens
 		}
 	}

@@ -51,7 +51,9 @@ func fan() cairn.Definer {
 					cairn.Parallel{Children: cairn.ForEach([]string{"x", "y", "z"}, func(s string) string { return s }, func(*cairn.View, string) cairn.Node {
 						return task.Delegate[string]{ID: "look", Agent: uses(1000), Prompt: ask, Share: 5000}
 					})},
-					task.Task[string]{ID: "sum", Agent: uses(50), Prompt: ask},
+					cairn.Loop{ID: "round", Max: 1, OnMax: cairn.ReturnLast, Body: func(*cairn.View) cairn.Node {
+						return task.Task[string]{ID: "sum", Agent: uses(50), Prompt: ask}
+					}},
 				}
 			}},
 		}

@@ -3,9 +3,6 @@ package review
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,9 +15,11 @@ import (
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
 	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/chattest"
+	"github.com/cairnrun/cairn/examples/internal/sample"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
-	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/task/agent/scripted"
 )
 
 // TestTheCodeIsRight: what the agents leave passes its test, which now notices the mistake that the sample has.
@@ -39,7 +38,7 @@ func TestTheCodeIsRight(t *testing.T) {
 	if out, ok := passes(); !ok {
 		t.Errorf("%s", out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(sample[codeFile]), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(clamp[codeFile]), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, ok := passes(); ok || !strings.Contains(out, "Clamp(12, 0, 9) is 0, want 9") {
@@ -67,7 +66,7 @@ func TestAnUnknownEdit(t *testing.T) {
 	for name, happened := range map[string]bool{"it happened": true, "it did not": false} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if _, err := prepare(t.Context(), dir); err != nil {
+			if _, err := sample.Fill(dir, clamp); err != nil {
 				t.Fatal(err)
 			}
 			w := implementer(Input{Dir: dir})
@@ -86,7 +85,7 @@ func TestAnUnknownEdit(t *testing.T) {
 				}
 			}
 			if !happened {
-				if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(sample[codeFile]), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, codeFile), []byte(clamp[codeFile]), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -116,80 +115,16 @@ func conversation(d disk) string {
 	return ""
 }
 
-// serve speaks Chat Completions with the mind of the scripts.
-func serve(t *testing.T, asked *sync.Map) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct {
-			Model    string
-			Messages []struct {
-				Role, Content string
-				ToolCallID    string `json:"tool_call_id"`
-				ToolCalls     []struct {
-					ID       string
-					Function struct{ Name, Arguments string }
-				} `json:"tool_calls"`
-			}
-		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-			return
-		}
-		var win loop.Window
-		names := map[string]string{}
-		for _, m := range body.Messages {
-			block := window.Block{Kind: window.Text, Text: m.Content}
-			switch m.Role {
-			case "system":
-				win.System = m.Content
-				continue
-			case "tool":
-				block = window.Block{Kind: window.ToolResult, ID: m.ToolCallID, Name: names[m.ToolCallID], Text: m.Content, Error: strings.HasPrefix(m.Content, "Error: ")}
-			}
-			for _, c := range m.ToolCalls {
-				names[c.ID] = c.Function.Name
-			}
-			role := window.User
-			if m.Role == "assistant" {
-				role = window.Assistant
-			}
-			win.Messages = append(win.Messages, window.Message{Role: role, Blocks: []window.Block{block}})
-		}
-		asked.Store(body.Model+" "+win.System[:9], true)
-		think := implement
-		if win.System == reviewing {
-			think = review
-		}
-		turn := think(win)
-		type function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		}
-		type toolCall struct {
-			Index    int      `json:"index"`
-			ID       string   `json:"id"`
-			Type     string   `json:"type"`
-			Function function `json:"function"`
-		}
-		delta := struct {
-			Content   string     `json:"content,omitempty"`
-			ToolCalls []toolCall `json:"tool_calls,omitempty"`
-		}{Content: turn.Text}
-		for i, c := range turn.Calls {
-			raw, _ := json.Marshal(c.Input)
-			delta.ToolCalls = append(delta.ToolCalls, toolCall{i, fmt.Sprintf("call_%d_%d", len(body.Messages), i), "function", function{c.Name, string(raw)}})
-		}
-		raw, _ := json.Marshal(delta)
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: {\"model\":%q,\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", body.Model, raw)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
 // TestARealAgent: the same workflow with agents behind a provider's protocol, both of them, by the name in the input.
 func TestARealAgent(t *testing.T) {
 	var asked sync.Map
-	s := serve(t, &asked)
+	server := chattest.Serve(t, func(model string, w loop.Window) scripted.Turn {
+		asked.Store(model+" "+w.System[:9], true)
+		if w.System == reviewing {
+			return review(w)
+		}
+		return implement(w)
+	})
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +135,7 @@ func TestARealAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(t.Context())
-	in, err := json.Marshal(Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + s.URL + "/v1", Budget: 1 << 30})
+	in, err := json.Marshal(Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + server + "/v1", Budget: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/aspects"
+	"github.com/cairnrun/cairn/examples/internal/sample"
 	"github.com/cairnrun/cairn/handoff"
 	"github.com/cairnrun/cairn/memory"
 	"github.com/cairnrun/cairn/task"
@@ -85,7 +86,7 @@ var Workflow = cairn.Workflow[Input, Report]{
 		carried := handoff.Carried(v, Carried{})
 		var first cairn.Node
 		if handoff.Generation(v) == 1 {
-			first = task.Task[bool]{ID: ready, Do: func(ctx context.Context) (bool, error) { return prepare(ctx, in.Dir) }}
+			first = task.Task[bool]{ID: ready, Do: func(context.Context) (bool, error) { return sample.Fill(in.Dir, clamp) }}
 		}
 		return cairn.Nodes{
 			first,

@@ -1,21 +1,13 @@
 package review
 
-import (
-	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-)
-
 // Files of the sample.
 const (
 	codeFile = "clamp.go"
 	testFile = "clamp_test.go"
 )
 
-// sample is what an empty directory is filled with: a function that is wrong above its range, and a test that does not notice.
-var sample = map[string]string{
+// clamp is what an empty directory is filled with: a function that is wrong above its range, and a test that does not notice.
+var clamp = map[string]string{
 	"go.mod": "module example.com/clamp\n\ngo 1.26\n",
 	codeFile: `package clamp
 
@@ -45,34 +37,4 @@ func TestClamp(t *testing.T) {
 	}
 }
 `,
-}
-
-// prepare fills a directory that is empty or not there with the sample. One that holds something else is left as it is.
-func prepare(_ context.Context, dir string) (bool, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return false, err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false, err
-	}
-	for _, e := range entries {
-		if _, ours := sample[e.Name()]; !ours {
-			return false, nil
-		}
-	}
-	for name, content := range sample {
-		file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		_, err = file.WriteString(content)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
 }
