@@ -27,8 +27,8 @@ var rules = window.Rules{Marks: 4, Minimum: 4096, Lookback: 20, Life: 5 * time.M
 type worker struct {
 	world *world
 	// size is the window it tells of; 0 is none.
-	size  int
-	meter *meter
+	size    int
+	meter   *meter
 	mu      sync.Mutex
 	lookups int
 }
@@ -156,7 +156,7 @@ func lookup(w loop.Window, need need, id string) window.Block {
 	return window.Block{Kind: window.ToolUse, ID: id, Name: need.tool, Input: again}
 }
 
-// careless is a compactor that keeps every third of the facts it reads, and overlooks the others.
+// careless is a compactor that keeps every fourth of the facts it reads, and overlooks the others.
 type careless struct {
 	facts []fact
 	meter *meter
@@ -172,7 +172,7 @@ func (c *careless) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
 	brief := w.Messages[0].Blocks[0].Text
 	text := "The agent goes through the services and reads, searches, tests and writes.\nDecisions, problems and files so far:"
 	for i, f := range c.facts {
-		if i%3 == 0 && strings.Contains(brief, f.says) {
+		if i%4 == 0 && strings.Contains(brief, f.says) {
 			text += "\n- " + f.says
 		}
 	}
