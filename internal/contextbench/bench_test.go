@@ -1,52 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/cairnrun/cairn/engine/sqlite"
-	"github.com/cairnrun/cairn/task/agent/window"
 )
-
-// shelf keeps artifacts in memory: the disk is not what is tested.
-type shelf struct {
-	mu    sync.Mutex // guards files
-	files map[string][]byte
-}
-
-func (s *shelf) Put(_ context.Context, r io.Reader) (string, int64, error) {
-	raw, err := io.ReadAll(r)
-	if err != nil {
-		return "", 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	hash := window.Hash(string(raw))
-	s.files[hash] = raw
-	return hash, int64(len(raw)), nil
-}
-
-func (s *shelf) Get(_ context.Context, hash string) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	raw, ok := s.files[hash]
-	if !ok {
-		return nil, errors.New("no such artifact")
-	}
-	return io.NopCloser(bytes.NewReader(raw)), nil
-}
 
 // TestPlanningPays: a hundred turns need a fifth of the tokens, lose no fact, and change nothing that was sent before but for planned
 // rewrites. All of this is deterministic; what the engine's time is only the command measures.
 func TestPlanningPays(t *testing.T) {
-	results, err := compare(t.Context(), func() (place, error) {
-		return place{sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db"), Synchronous: sqlite.Normal}, &shelf{files: map[string][]byte{}}}, nil
+	results, err := compare(t.Context(), compared, func() (place, error) {
+		return fleeting(t.TempDir()), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -80,25 +43,25 @@ func TestPlanningPays(t *testing.T) {
 func TestTheCacheFollowsItsRules(t *testing.T) {
 	m := newMeter()
 	block := strings.Repeat("x", 4*rules.Minimum)
-	list := []string{block}
+	list := []piece{{block}}
 	if u := m.cached(list, []int{0}); u.CacheRead != 0 || u.CacheWrite != int64(rules.Minimum) || u.Input != 0 {
 		t.Errorf("the first call: %+v", u)
 	}
-	list = append(list, "aaaa", "bbbb")
+	list = append(list, piece{"aaaa"}, piece{"bbbb"})
 	if u := m.cached(list, []int{1}); u.CacheRead != int64(rules.Minimum) || u.CacheWrite != 1 || u.Input != 1 {
 		t.Errorf("one block more: %+v", u)
 	}
 	for range rules.Lookback {
-		list = append(list, "cccc")
+		list = append(list, piece{"cccc"})
 	}
 	if u := m.cached(list, []int{len(list) - 1}); u.CacheRead != 0 || u.Input != 0 {
 		t.Errorf("beyond the look-back: %+v", u)
 	}
-	list[0] = "y" + block[1:]
+	list[0] = piece{"y" + block[1:]}
 	if u := m.cached(list, []int{1, len(list) - 1}); u.CacheRead != 0 {
 		t.Errorf("another first byte: %+v", u)
 	}
-	if u := newMeter().cached([]string{"short"}, []int{0}); u.CacheWrite != 0 || u.Input != 2 {
+	if u := newMeter().cached([]piece{{"short"}}, []int{0}); u.CacheWrite != 0 || u.Input != 2 {
 		t.Errorf("below the minimum: %+v", u)
 	}
 }

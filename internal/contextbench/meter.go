@@ -2,6 +2,7 @@ package main
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ type meter struct {
 	used []cairn.Usage
 	// last are the pieces of the window before, common says of each call by its number in the run how much of the window before
 	// begins it, as a part of that.
-	last   []string
+	last   []piece
 	common []float64
 	// final is the last window.
 	final loop.Window
@@ -43,18 +44,24 @@ func (m *meter) outside(began time.Time, what string) {
 	m.calls[what]++
 }
 
+// A piece is a tool, the system text or a block, in the texts that it is made of: they are not put together, as that would give the
+// collector work of which some would fall into the engine's time.
+type piece [3]string
+
+func (p piece) size() int { return len(p[0]) + len(p[1]) + len(p[2]) }
+
 // pieces are the bytes of a window in their order, and which piece ends each marked prefix.
-func pieces(w loop.Window) (list []string, marked []int) {
+func pieces(w loop.Window) (list []piece, marked []int) {
 	place := map[window.Mark]int{}
 	for _, t := range w.Tools {
-		list = append(list, t.Name+"\n"+t.Description+"\n"+string(t.Schema))
+		list = append(list, piece{t.Name, t.Description, string(t.Schema)})
 	}
 	place[window.Mark{Message: window.OfTools}] = len(list) - 1
-	list = append(list, w.System)
+	list = append(list, piece{w.System})
 	place[window.Mark{Message: window.OfSystem}] = len(list) - 1
 	for i, m := range w.Messages {
 		for j, b := range m.Blocks {
-			list = append(list, string(b.Kind)+b.ID+b.Name+b.Text+string(b.Input))
+			list = append(list, piece{b.Name, b.Text, string(b.Input)})
 			place[window.Mark{Message: i, Block: j}] = len(list) - 1
 		}
 	}
@@ -98,9 +105,9 @@ func written(answer []window.Block) int64 {
 	return int64(window.Tokens(n))
 }
 
-func size(list []string) (n int) {
+func size(list []piece) (n int) {
 	for _, p := range list {
-		n += len(p)
+		n += p.size()
 	}
 	return n
 }
@@ -108,16 +115,18 @@ func size(list []string) (n int) {
 // cached is the provider's cache by its documented rules: a prefix is found where an earlier call has marked it, if that is no more
 // than the look-back before a mark of this call. What is behind it up to the last mark is written, the rest is plain input.
 // Entries do not run out: calls of the bench are microseconds apart, those of a model seconds.
-func (m *meter) cached(list []string, marked []int) cairn.Usage {
+func (m *meter) cached(list []piece, marked []int) cairn.Usage {
 	prefix := make([]uint64, len(list)) // the hash of all up to a piece
 	upTo := make([]int, len(list))
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	total := 0
 	for i, p := range list {
-		h.WriteString(p)
-		h.WriteByte(0)
-		total += len(p)
+		for _, text := range p {
+			h.WriteString(text)
+			h.WriteByte(0)
+		}
+		total += p.size()
 		prefix[i], upTo[i] = h.Sum64(), total
 	}
 	read, wrote := 0, 0
@@ -142,15 +151,16 @@ func (m *meter) cached(list []string, marked []int) cairn.Usage {
 }
 
 // share is how much of a window is the beginning of the next one.
-func share(before, now []string) float64 {
+func share(before, now []piece) float64 {
 	same := 0
 	for i, p := range before {
 		if i < len(now) && now[i] == p {
-			same += len(p)
+			same += p.size()
 			continue
 		}
 		if i < len(now) {
-			for j := 0; j < min(len(p), len(now[i])) && p[j] == now[i][j]; j++ {
+			was, is := strings.Join(p[:], ""), strings.Join(now[i][:], "")
+			for j := 0; j < min(len(was), len(is)) && was[j] == is[j]; j++ {
 				same++
 			}
 		}

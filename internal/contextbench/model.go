@@ -13,14 +13,15 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/anthropic"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
-// priced is the model whose prices and cache rules count. Its minimum prefix is from its maker's documentation.
+// priced is the model whose prices and cache rules count.
 const priced = "claude-opus-4-8"
 
-var rules = window.Rules{Marks: 4, Minimum: 4096, Lookback: 20, Life: 5 * time.Minute, Long: time.Hour}
+var rules = anthropic.New(anthropic.Config{Model: priced}).Info().Cache
 
 // worker is a model that goes through the steps of a world. What it does next depends on its window alone: what it has to know
 // and does not see there it looks up first.

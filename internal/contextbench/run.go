@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/task"
@@ -25,20 +23,64 @@ import (
 // A way is how the windows of a run are planned.
 type way struct {
 	name string
-	// plans is whether they are planned at all; size is the model's window then.
-	plans bool
-	size  int
-	// trigger is where clearing begins, in tokens; 0 is the default.
-	trigger int
+	// size is the model's window in tokens; 0 is none.
+	size int
+	// offload, trigger and compact are those of loop.Agent: 0 is the default, negative is never.
+	offload, trigger, compact int
+	// points is whether repeated results become pointers, recites whether the list of things to do is repeated.
+	points, recites bool
 }
 
 // The ways that are compared. All that is not said here is a default.
 var (
-	unplanned = way{name: "no planning"}
-	planned   = way{name: "planned, 200k", plans: true, size: 200_000}
-	early     = way{name: "the same, trigger 40k", plans: true, size: 200_000, trigger: 40_000}
-	narrow    = way{name: "planned, 32k", plans: true, size: 32_000}
+	unplanned = way{name: "no planning", offload: never, trigger: never, compact: never}
+	planned   = way{name: "planned, 200k", size: 200_000, points: true, recites: true}
+	early     = way{name: "the same, trigger 50k", size: 200_000, trigger: 50_000, points: true, recites: true}
+	narrow    = way{name: "planned, 32k", size: 32_000, points: true, recites: true}
 )
+
+const never = -1
+
+// alone are ways with one tactic each, and all but one.
+func alone() []way {
+	with := func(name string, change func(*way)) way {
+		y := unplanned
+		y.name, y.size = name, 200_000
+		change(&y)
+		return y
+	}
+	without := func(name string, change func(*way)) way {
+		y := early
+		y.name = name
+		change(&y)
+		return y
+	}
+	return []way{
+		unplanned,
+		with("offload", func(y *way) { y.offload = 0 }),
+		with("clear, 100k", func(y *way) { y.trigger = 0 }),
+		with("clear, 50k", func(y *way) { y.trigger = 50_000 }),
+		with("compact, 150k", func(y *way) { y.compact = 0 }),
+		with("pointers", func(y *way) { y.points = true }),
+		with("recite", func(y *way) { y.recites = true }),
+		early,
+		without("no offload", func(y *way) { y.offload = never }),
+		without("no clearing", func(y *way) { y.trigger = never }),
+		without("no pointers", func(y *way) { y.points = false }),
+		without("no reciting", func(y *way) { y.recites = false }),
+	}
+}
+
+// sweep are ways that begin to clear at different sizes.
+func sweep() (all []way) {
+	all = append(all, unplanned)
+	for _, k := range []int{15, 20, 30, 40, 50, 60, 80, 100, 130} {
+		y := early
+		y.name, y.trigger = fmt.Sprintf("trigger %dk", k), 1000*k
+		all = append(all, y)
+	}
+	return all
+}
 
 // result is what came of a run.
 type result struct {
@@ -74,8 +116,8 @@ const prompt = `Find out why orders are lost between the dispatcher and the hand
 The repository is in the working directory. The services are in internal/, one folder for each area, their tests beside them. The
 documentation is at https://docs.example/. When you are done report every decision, every bug and the path of every handler.`
 
-// tools are those of the world, as a program would bring them along.
-func (w *world) tools(m *meter, reads bool) []cairn.Tool {
+// tools are those of the world, as a program would bring them along; points is whether their results may become pointers.
+func (w *world) tools(m *meter, points bool) []cairn.Tool {
 	described := []struct{ name, what, argument string }{
 		{"read_file", "Reads a file of the repository. Gives all of it, as text.", "The path, from the root of the repository."},
 		{"grep", "Searches all files for a regular expression. Gives the lines that match, each with path and number.", "The expression."},
@@ -92,7 +134,7 @@ func (w *world) tools(m *meter, reads bool) []cairn.Tool {
 		}
 		list = append(list, cairn.Tool{Name: d.name, Description: d.what, Schema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%q]}`, properties, key)),
 			// A tool that is marked as if it changed something gets no pointers. That it is Idempotent leaves the journal as it is.
-			SideEffect: d.name == "write_file" || !reads, Idempotent: true,
+			SideEffect: d.name == "write_file" || !points, Idempotent: true,
 			Call: func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
 				began := time.Now()
 				defer m.outside(began, "tool")
@@ -112,27 +154,15 @@ func (w *world) tools(m *meter, reads bool) []cairn.Tool {
 
 // agent plans its windows in a way.
 func (y way) agent(w *world, m *meter) *loop.Agent {
-	a := &loop.Agent{Model: &worker{world: w, size: y.size, meter: m}, System: system, MaxTurns: cairn.Unbounded, Tools: w.tools(m, y.plans)}
-	if y.plans {
-		a.Todo, a.Reduce.Trigger = true, y.trigger
+	a := &loop.Agent{Model: &worker{world: w, size: y.size, meter: m}, System: system, MaxTurns: cairn.Unbounded, Tools: w.tools(m, y.points), Todo: y.recites,
+		Offload: y.offload, Reduce: window.Reduction{Trigger: y.trigger, Compact: y.compact}}
+	if y.compact >= 0 {
 		a.Compactor = &loop.Compactor{Model: &careless{w.facts, m}}
-		return a
 	}
-	a.Offload, a.Reduce.Trigger, a.Reduce.Compact = -1, -1, -1
-	a.Tools = append(a.Tools, (&tool.Todo{}).Tool()) // kept, and not recited
+	if !y.recites { // the list is kept all the same
+		a.Tools = append(a.Tools, (&tool.Todo{}).Tool())
+	}
 	return a
-}
-
-// A place is where a run is stored.
-type place struct {
-	db    sqlite.Config
-	files cairn.Artifacts
-}
-
-// durable is a place in a folder, as a program has it.
-func durable(dir string) (place, error) {
-	files, err := artifact.Open(filepath.Join(dir, "artifacts"))
-	return place{sqlite.Config{Path: filepath.Join(dir, "cairn.db")}, files}, err
 }
 
 // play runs the work in a way, by a real engine.
