@@ -62,6 +62,18 @@ func reads(n int, words string) loop.Turn {
 // onAndOn reads four pages, and one that is not there.
 var onAndOn = []loop.Turn{reads(1, "One."), reads(2, "Two."), {Blocks: []window.Block{use("x", "read", `{"book":1}`)}, Stop: loop.StopEnd}, reads(3, "Three."), reads(4, "Four."), says("done")}
 
+// another is a task's conversation as one that forks it gets it.
+var another = []cairn.Message{
+	said(window.User, window.Block{Kind: window.Text, Text: "Read page 1."}),
+	said(window.Assistant, window.Block{Kind: window.Thinking, Text: "hm", Provider: "p", Raw: json.RawMessage(`{"signature":"c2ln"}`)}, use("a", "read", `{"page":1}`)),
+	said(window.User, window.Block{Kind: window.ToolResult, ID: "a", Name: "read", Text: page(1)}),
+	said(window.Assistant, window.Block{Kind: window.Text, Text: "It is long."}),
+}
+
+func said(role window.Role, blocks ...window.Block) cairn.Message {
+	return cairn.Message{Role: string(role), Data: mustJSON(window.Message{Role: role, Blocks: blocks})}
+}
+
 // assemblies are the cases; the golden files have all windows of each.
 var assemblies = map[string]assembly{
 	"plain":    {agent: &loop.Agent{System: "You are careful."}},
@@ -90,6 +102,8 @@ var assemblies = map[string]assembly{
 		return nil
 	}}, script: []loop.Turn{wants(use("a", "write", `{}`)), says("done")}},
 	"varied": {agent: &loop.Agent{Offload: -1, Vary: []string{"Go on.", "Continue."}, Tools: []cairn.Tool{reading}}, script: []loop.Turn{reads(1, "I read."), says("done")}},
+	"fork":   {agent: &loop.Agent{System: "You are careful.", Offload: -1, Tools: []cairn.Tool{reading}}, history: another, prompt: "Now the next one.", script: []loop.Turn{reads(2, "I read."), says("done")}},
+	"open":   {agent: &loop.Agent{Offload: -1, Tools: []cairn.Tool{reading}}, history: another[:3], prompt: "Say it otherwise."},
 	"all": {agent: &loop.Agent{System: "You report.", Examples: []window.Example{{Prompt: "p", Answer: "a"}}, Todo: true, Tools: []cairn.Tool{reading}}, typed: true, fails: 1, memory: "<mem>", tools: []cairn.Tool{echo("recall")},
 		history: []cairn.Message{{Role: "user", Content: "hello"}, {Role: "assistant", Content: "hi"}}, prompt: "Use " + task.Dep("plan", "a plan") + " well.",
 		script: []loop.Turn{wants(use("a", "todo", `{"add":["read"]}`)), reads(1, "I read."), says(`{"title":"t","score":3}`)}},
@@ -208,28 +222,4 @@ func golden(t *testing.T, name, got string) {
 	if got != string(want) {
 		t.Errorf("%s differs (-update writes it anew); got:\n%s", file, got)
 	}
-}
-
-// TestGoldenFork: a conversation that begins with another one's, results and all.
-func TestGoldenFork(t *testing.T) {
-	schemaOf := json.RawMessage(`{"type":"object"}`)
-	p := window.Open(window.Opening{
-		Setup: window.Setup{System: "You are careful.", Tools: []window.Tool{{Name: "read", Description: "does read", Schema: schemaOf, Reads: true}}, Cache: claude},
-		Before: []window.Message{
-			{Role: window.User, Blocks: []window.Block{{Kind: window.Text, Text: "Read page 1."}}},
-			{Role: window.Assistant, Blocks: []window.Block{{Kind: window.Thinking, Text: "hm", Provider: "p", Raw: json.RawMessage(`{"signature":"c2ln"}`)}, use("a", "read", `{"page":1}`)}},
-			{Role: window.User, Blocks: []window.Block{{Kind: window.ToolResult, ID: "a", Name: "read", Text: page(1)}}},
-			{Role: window.Assistant, Blocks: []window.Block{{Kind: window.Text, Text: "It has twenty lines."}}},
-		},
-		First: window.Message{Role: window.User, Blocks: []window.Block{{Kind: window.Text, Text: "Now the next one."}}}, Parts: []window.Part{window.PartPrompt},
-	})
-	var got strings.Builder
-	for n, turn := range []loop.Turn{reads(2, "I read."), says("done")} {
-		plan := p.Decide(window.Now{At: 1})
-		p.Apply(plan)
-		fmt.Fprintf(&got, "===== call %d%s\n%s", n+1, planned(plan), shown(p.View(plan)))
-		p.Said(turn.Blocks, nil)
-		p.Told([]window.Block{{Kind: window.ToolResult, ID: "r2", Name: "read", Text: page(2)}})
-	}
-	golden(t, "fork", got.String())
 }
