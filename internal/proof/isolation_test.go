@@ -21,6 +21,7 @@ import (
 	"github.com/cairnrun/cairn/memory"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/delegate"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -45,6 +46,9 @@ func (w *witness) Info() loop.Info {
 
 func (w *witness) Call(_ context.Context, win loop.Window) (loop.Turn, error) {
 	where, _, _ := strings.Cut(win.Key, "#")
+	if strings.Contains(win.System, canary("system", "sub")) {
+		where += "+sub"
+	}
 	var tools []window.Tool
 	for _, t := range win.Tools {
 		tools = append(tools, window.ToolOf(t))
@@ -81,6 +85,11 @@ func (w *witness) Call(_ context.Context, win loop.Window) (loop.Turn, error) {
 			calls = append(calls, window.Block{Kind: window.ToolUse, ID: "b", Name: "remember", Input: note})
 		}
 		return say(canary("thought", where), calls...)
+	case path == "lead" && n == 1:
+		ask, _ := json.Marshal(map[string]string{"task": "What does the deployment need? " + canary("order", where)})
+		return say(canary("thought", where), window.Block{Kind: window.ToolUse, ID: "a", Name: "look", Input: json.RawMessage(`{}`)}, window.Block{Kind: window.ToolUse, ID: "b", Name: "delegate", Input: ask})
+	case path == "lead+sub" && n == 1:
+		return say(canary("thought", where), window.Block{Kind: window.ToolUse, ID: "a", Name: "look", Input: json.RawMessage(`{"sub":1}`)})
 	case path == "left" && n < 12: // until its own history is cleared and summed up
 		return say(canary("thought", where)+fmt.Sprint(n), window.Block{Kind: window.ToolUse, ID: fmt.Sprint(n), Name: "look", Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
 	}
@@ -98,15 +107,20 @@ func (s summarizer) Call(_ context.Context, win loop.Window) (loop.Turn, error) 
 // look is a tool whose long results differ from task to task.
 var look = cairn.Tool{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type":"object"}`), Call: func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 	call, _ := cairn.CallFrom(ctx)
-	return json.Marshal(canary("tool", call.Run+"/"+call.Path) + string(in) + strings.Repeat(" and so on", 150))
+	where := call.Run + "/" + call.Path
+	if strings.Contains(string(in), "sub") {
+		where += "+sub"
+	}
+	return json.Marshal(canary("tool", where) + string(in) + strings.Repeat(" and so on", 150))
 }}
 
 const (
-	plan, left, right, lone, next, chat1, chat2, clumsy, step, item, last cairn.Key[string] = "plan", "left", "right", "lone", "next", "chat1", "chat2", "clumsy", "step", "item", "last"
+	plan, left, right, lone, next, chat1, chat2  cairn.Key[string] = "plan", "left", "right", "lone", "next", "chat1", "chat2"
+	clumsy, step, item, apart, lead, again, last cairn.Key[string] = "clumsy", "step", "item", "apart", "lead", "again", "last"
 )
 
-// tree is tasks side by side and in order, in loops and scopes, with banks, threads, tools, prior failures, and outputs that some of them
-// depend on.
+// tree is tasks side by side and in order, in loops and scopes, with banks, threads, tools, prior failures, sub-agents, a fork, and outputs
+// that some of them depend on.
 func tree(w *witness) cairn.Workflow[string, string] {
 	agent := func(name string) *loop.Agent {
 		return &loop.Agent{Model: w, System: "You are " + canary("system", name), Tools: []cairn.Tool{look}, Todo: true, Offload: 1000,
@@ -117,7 +131,9 @@ func tree(w *witness) cairn.Workflow[string, string] {
 	}
 	nothing := func(*cairn.View) string { return "" }
 	thread := memory.Conversation{Thread: "talk", Namespace: memory.Namespace{Kind: memory.WorkflowKind, ID: "tree"}}
-	one, two := agent("one"), agent("two")
+	one, two, sub := agent("one"), agent("two"), agent("sub")
+	leading := agent("lead")
+	leading.Tools = append(leading.Tools, delegate.New(delegate.Config{Agent: sub}))
 	return cairn.Workflow[string, string]{Name: "tree", Result: last, Render: func(_ *cairn.View, in string) cairn.Node {
 		return cairn.Nodes{
 			asks(plan, one, func(*cairn.View) string { return in }),
@@ -136,6 +152,11 @@ func tree(w *witness) cairn.Workflow[string, string] {
 				return memory.Memory{Bank: "gamma", Children: cairn.Nodes{asks(step, one, func(v *cairn.View) string { before, _ := step.Prev(v); return before })}}
 			}},
 			memory.Memory{Banks: []string{"alpha"}, Children: cairn.Nodes{asks(next, two, nothing)}},
+			cairn.Parallel{Children: cairn.Nodes{
+				task.Delegate[string]{ID: apart, Agent: two, Prompt: func(v *cairn.View) string { return "What does the deployment need? " + lone.Must(v) }},
+				memory.Memory{Bank: "gamma", Children: cairn.Nodes{asks(lead, leading, func(v *cairn.View) string { return task.Dep("left", left.Must(v)) })}},
+				task.Task[string]{ID: again, Agent: two, Fork: right, Prompt: func(*cairn.View) string { return "And what else does the deployment need?" }},
+			}},
 			asks(last, two, func(v *cairn.View) string { return task.Dep("right", right.Must(v)) }),
 		}
 	}}
@@ -167,6 +188,10 @@ func allowed(run string) map[string][2][]string {
 		"work[1]/step": {{one, gamma, at("out", "work[0]/step")}},
 		"work[2]/step": {{one, gamma, at("out", "work[1]/step")}},
 		"next":         {{two, alpha}, ofAlpha},
+		"apart":        {{two, at("out", "lone")}},
+		"lead":         {{canary("system", "lead"), gamma, at("out", "left"), at("out", "lead+sub")}, own("lead", at("order", "lead"))},
+		"lead+sub":     {{canary("system", "sub"), at("order", "lead"), at("thought", "lead+sub"), at("tool", "lead+sub")}},
+		"again":        {{two, beta, at("out", "right"), at("thought", "right"), at("tool", "right")}, own("right")}, // the copy of a conversation
 		"last":         {{two, at("out", "right")}},
 	}
 }
