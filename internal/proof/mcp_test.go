@@ -121,7 +121,7 @@ func check(t *testing.T, s mcp.Server, told string) {
 	}
 	dir := t.TempDir()
 	flow := asking(caller{"far_say"}, tools...)
-	for _, leak := range append(everything(t, dir, "r1", flow), live(t, dir, flow, true)...) {
+	for _, leak := range append(everything(t, dir, "r1", flow, true), live(t, dir, flow, true)...) {
 		t.Error(leak)
 	}
 	if !strings.Contains(heard, told) || heard == "" {
