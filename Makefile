@@ -2,7 +2,7 @@ FUZZTIME    ?= 10s
 KILL_ROUNDS ?= 500
 
 .DEFAULT_GOAL := help
-.PHONY: help test race check cross bench recall-bench microbench fuzz kill hindsight-live cloud ci
+.PHONY: help test race check cross bench recall-bench context-bench microbench fuzz kill hindsight-live cloud ci
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -28,6 +28,9 @@ recall-bench: ## what memory's recall finds, and how long ranking takes: the tab
 	go run ./internal/recallbench
 	go run ./internal/recallbench -speed 6000
 	go run ./internal/recallbench -speed 100000
+
+context-bench: ## what planning the windows of a long conversation saves and costs: the tables of docs/context.md
+	go run ./internal/contextbench
 
 microbench: ## the Benchmark functions of all packages, for benchstat and pprof
 	go test -run '^$$' -bench . -benchmem ./...

@@ -12,6 +12,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/tool"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -98,10 +99,10 @@ func (c *Client) connect(ctx context.Context) error {
 	if err != nil {
 		end()
 		message := "the MCP server " + c.server.Name + " can't be reached"
-		if text := strings.TrimSpace(said.text()); text != "" {
+		if text := strings.TrimSpace(secret.Redact(said.text(), c.server.secrets()...)); text != "" {
 			message += ", it says " + fmt.Sprintf("%.500q", text)
 		}
-		return &cairn.Error{Code: Unreachable, Message: message, Err: err, Next: "see that it runs, or go on without its tools"}
+		return hidden(&cairn.Error{Code: Unreachable, Message: message, Err: err, Next: "see that it runs, or go on without its tools"}, c.server.secrets())
 	}
 	s := &session{ClientSession: made, end: end, lost: make(chan struct{})}
 	go func() {
@@ -187,7 +188,8 @@ func (c *Client) tool(t *sdk.Tool, document json.RawMessage) (cairn.Tool, error)
 		opts = append(opts, tool.SideEffect())
 	}
 	return tool.Foreign(name, about, document, func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
-		return c.call(ctx, t.Name, in, repeatable)
+		out, err := c.call(ctx, t.Name, in, repeatable)
+		return json.RawMessage(secret.Redact(string(out), c.server.secrets()...)), hidden(err, c.server.secrets())
 	}, opts...)
 }
 

@@ -14,16 +14,17 @@ import (
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
-// failure is what an error of the SDK means. Its text is not used: it has the address, and whatever the server sent.
-func (m *Model) failure(ctx context.Context, err error) error {
+// failure is what an error of the SDK means. Its text is not used: it has the address, and whatever the server sent. What the server
+// has said back is cut out by the secrets.
+func (m *Model) failure(ctx context.Context, err error, secrets []string) error {
 	var api *anthropic.Error
 	if !errors.As(err, &api) {
 		if ctx.Err() != nil {
 			err = ctx.Err() // a slow stream: the words of the transport tell less
 		}
-		return loop.Broken(provider, err, m.cfg.Key)
+		return loop.Broken(provider, err, secrets...)
 	}
-	secrets := append(credential.Of(api.Response), m.cfg.Key)
+	secrets = append(secrets, credential.Of(api.Response)...)
 	status, after := api.StatusCode, time.Duration(0)
 	if api.Response != nil {
 		after = loop.After(api.Response.Header, time.Now())

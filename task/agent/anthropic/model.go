@@ -15,6 +15,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task/agent/internal/credential"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -129,16 +130,17 @@ func (m *Model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 	stream := m.client.Messages.NewStreaming(ctx, request, opts...)
 	defer stream.Close()
 	r := reader{observe: w.Observe, inputs: map[int64][]byte{}, summaries: map[int64]json.RawMessage{}}
+	secrets := func() []string { return append(credential.Of(response), m.cfg.Key) }
 	for stream.Next() {
 		if err := r.read(stream.Current()); err != nil {
-			return r.unfinished(m.cfg.Model), loop.Broken(provider, err, m.cfg.Key)
+			return r.unfinished(m.cfg.Model), loop.Broken(provider, err, secrets()...)
 		}
 	}
 	if response != nil {
-		r.request = response.Header.Get("Request-Id")
+		r.request = loop.Redact(response.Header.Get("Request-Id"), secrets()...)
 	}
 	if err := stream.Err(); err != nil {
-		return r.unfinished(m.cfg.Model), m.failure(ctx, err)
+		return r.unfinished(m.cfg.Model), m.failure(ctx, err, secrets())
 	}
 	if !r.stopped {
 		return r.unfinished(m.cfg.Model), loop.Broken(provider, fmt.Errorf("the stream ended in the middle of an answer"))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -40,11 +42,14 @@ func (c *conversation) decide(ctx context.Context, name string, n int) (window.P
 		now.Allowed = c.agent.Mask(n, c.plan.Messages())
 	}
 	plan := c.plan.Decide(now)
-	if c.plan.Opening().Setup.Keeps {
+	if c.plan.Opening().Setup.Keeps { // side by side: a batch has many, and the disk takes them together
+		var group errgroup.Group
+		group.SetLimit(DefaultParallel)
 		for _, place := range plan.Clear {
-			if err := c.keep(ctx, place); err != nil {
-				return plan, nil, err
-			}
+			group.Go(func() error { return c.keep(ctx, place) })
+		}
+		if err := group.Wait(); err != nil {
+			return plan, nil, err
 		}
 	}
 	var spent []cairn.Usage
@@ -74,7 +79,7 @@ func (c *conversation) decide(ctx context.Context, name string, n int) (window.P
 // keep puts the whole text of a result aside.
 func (c *conversation) keep(ctx context.Context, at window.Place) error {
 	name, text, found := c.plan.Result(at)
-	if !found {
+	if _, aside := window.Aside(text); aside || !found { // or it was put aside when it came
 		return nil
 	}
 	_, err := task.WriteArtifact(ctx, fmt.Sprintf("cleared-%d-%d-%s", at.Turn, at.Result, name), "text/plain; charset=utf-8", strings.NewReader(text))

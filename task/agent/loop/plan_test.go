@@ -310,3 +310,48 @@ func mustJSON(v any) []byte {
 	}
 	return raw
 }
+
+// TestWhatWasPutAsideStaysOneStepAway: a long result is put aside when it comes, and the reference that stands for it may be cleared later:
+// what is left then names the result, and not the reference.
+func TestWhatWasPutAsideStaysOneStepAway(t *testing.T) {
+	var files shelf
+	var d desk
+	whole := func(n int) string { return strings.Repeat(fmt.Sprintf("line of %d\n", n), 3000) }
+	const turns = 12
+	m := &model{answer: func(_ context.Context, w loop.Window, n int) (loop.Turn, error) {
+		if n == turns {
+			return says("done"), nil
+		}
+		turn := wants(use(fmt.Sprint(n), "read", fmt.Sprintf(`{"n":%d}`, n)))
+		turn.Usage = nil // the estimate counts
+		return turn, nil
+	}}
+	agent := &loop.Agent{Model: m, Reduce: window.Reduction{Trigger: 3000, Free: 1000, Keep: 1}, Tools: []cairn.Tool{tool("read", func(_ context.Context, in string) (string, error) {
+		var n int
+		_, err := fmt.Sscanf(in, `{"n":%d}`, &n)
+		return whole(n), err
+	})}}
+	call := d.call()
+	call.Artifacts = &files
+	if _, err := textTask(agent).Lower().Task.Run(cairn.WithCall(t.Context(), call), call); err != nil {
+		t.Fatal(err)
+	}
+	cleared := 0
+	for i, message := range m.windows[turns-1].Messages {
+		if message.Role == window.Assistant || !strings.HasPrefix(message.Blocks[0].Text, "<cleared ") {
+			continue
+		}
+		cleared++
+		if text, n := message.Blocks[0].Text, i/2; !strings.Contains(text, fmt.Sprintf(`artifact=%q bytes="%d"`, window.Hash(whole(n)), len(whole(n)))) {
+			t.Errorf("in place of the result of turn %d stands %s", n, text)
+		}
+	}
+	if cleared < 3 {
+		t.Fatalf("%d results were cleared: this test has no teeth", cleared)
+	}
+	for _, text := range files.files {
+		if strings.HasPrefix(text, "{") {
+			t.Errorf("a reference was put aside: %.200s", text)
+		}
+	}
+}

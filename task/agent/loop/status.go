@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
+	"github.com/cairnrun/cairn/internal/secret"
 )
 
 // mostMessage is how much of a provider's error message is kept, in bytes.
@@ -32,7 +33,7 @@ func FromStatus(provider string, status int, message string, after time.Duration
 	default:
 		f.Code, f.Permanent = ModelRequest, true
 	}
-	f.Message = Redact(fmt.Sprintf("%s answered %d", provider, status)+told(message), secrets...)
+	f.Message = fmt.Sprintf("%s answered %d", provider, status) + told(Redact(message, secrets...))
 	return f
 }
 
@@ -50,18 +51,11 @@ func Broken(provider string, err error, secrets ...string) *cairn.Failure {
 	if errors.As(err, &address) {
 		err = address.Err
 	}
-	return &cairn.Failure{Code: ModelUnavailable, Message: Redact(provider+told(err.Error()), secrets...)}
+	return &cairn.Failure{Code: ModelUnavailable, Message: provider + told(Redact(err.Error(), secrets...))}
 }
 
 // Redact cuts secrets out of a text. Those of less than 8 bytes are left, as they would be found in innocent words.
-func Redact(text string, secrets ...string) string {
-	for _, secret := range secrets {
-		if len(secret) >= 8 {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return text
-}
+func Redact(text string, secrets ...string) string { return secret.Redact(text, secrets...) }
 
 // After reads what a provider says about when to come again: retry-after-ms, or retry-after as seconds or a date. It is 0
 // without a header that can be read.

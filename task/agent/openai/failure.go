@@ -23,8 +23,8 @@ type streamError struct{ code, message string }
 
 func (e *streamError) Error() string { return e.code + ": " + e.message }
 
-// failure is what an error means.
-func (m *Model) failure(ctx context.Context, err error) error {
+// failure is what an error means. What the server has said back is cut out by the secrets.
+func (m *Model) failure(ctx context.Context, err error, secrets []string) error {
 	var api *openai.Error
 	var sse *ssestream.StreamError
 	var told *streamError
@@ -36,7 +36,7 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		}
 		code := cmp.Or(api.Code, api.Type)
 		f := loop.FromStatus(m.cfg.Provider, api.StatusCode, joined(code, cmp.Or(api.Message, http.StatusText(api.StatusCode))), after,
-			append(credential.Of(api.Response), m.cfg.Key)...)
+			append(credential.Of(api.Response), secrets...)...)
 		switch code {
 		case "context_length_exceeded":
 			f.Code, f.Permanent = loop.ContextFull, false
@@ -51,14 +51,14 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		if json.Unmarshal(sse.Event.Data, &body) != nil {
 			return loop.Broken(m.cfg.Provider, errors.New("the stream has an error that can't be read"))
 		}
-		return m.told(cmp.Or(body.Error.Code, body.Error.Type), body.Error.Message)
+		return m.told(cmp.Or(body.Error.Code, body.Error.Type), body.Error.Message, secrets)
 	case errors.As(err, &told):
-		return m.told(told.code, told.message)
+		return m.told(told.code, told.message, secrets)
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // a slow stream: the words of the transport tell less
 	}
-	return loop.Broken(m.cfg.Provider, err, m.cfg.Key)
+	return loop.Broken(m.cfg.Provider, err, secrets...)
 }
 
 func joined(code, message string) string {
@@ -69,8 +69,8 @@ func joined(code, message string) string {
 }
 
 // told is the failure of an error without a status.
-func (m *Model) told(code, message string) error {
-	f := &cairn.Failure{Code: loop.ModelUnavailable, Message: loop.Redact(m.cfg.Provider+" failed: "+joined(code, message), m.cfg.Key)}
+func (m *Model) told(code, message string, secrets []string) error {
+	f := &cairn.Failure{Code: loop.ModelUnavailable, Message: loop.Redact(m.cfg.Provider+" failed: "+joined(code, message), secrets...)}
 	switch {
 	case code == "rate_limit_exceeded":
 		f.Code = loop.RateLimited

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/task/agent/internal/credential"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -154,14 +155,15 @@ func (m *Model) Call(ctx context.Context, w loop.Window) (loop.Turn, error) {
 			turn.Usage[i].Model = m.cfg.Model
 		}
 	}
+	secrets := append(credential.Of(response), m.cfg.Key)
 	if response != nil {
-		turn.Request = response.Header.Get("X-Request-Id")
+		turn.Request = loop.Redact(response.Header.Get("X-Request-Id"), secrets...)
 	}
 	switch {
 	case err != nil:
-		return loop.Turn{Usage: turn.Usage, Request: turn.Request}, m.failure(ctx, err)
+		return loop.Turn{Usage: turn.Usage, Request: turn.Request}, m.failure(ctx, err, secrets)
 	case unfinished != nil:
-		return loop.Turn{Usage: turn.Usage, Request: turn.Request}, m.failure(ctx, unfinished)
+		return loop.Turn{Usage: turn.Usage, Request: turn.Request}, m.failure(ctx, unfinished, secrets)
 	}
 	return turn, nil
 }

@@ -133,27 +133,22 @@ var (
 	aSentence = regexp.MustCompile(`[^.!?\n]+(?:[.!?](?:\S[^.!?\n]*)?)*`)
 	states    = regexp.MustCompile(`(?i)\b(decid\w*|decision|chose\w*|instead of|bug|broken|fails?|failing|regression|unsolved|todo|fixme|plan|next step|must|never|always|do not|don't)\b`)
 	labelled  = regexp.MustCompile(`(?i)^\W*(decision|bug|todo|fixme|plan)\b\W`)
-	aWord     = regexp.MustCompile(`[\p{L}\p{N}_./-]{3,}`)
+	aWord     = regexp.MustCompile(`[\p{L}\p{N}_./-]+`)
 )
 
 // Missing lists what is worth keeping of the part that a summary stands for and is not in its text: paths, hashes of artifacts,
 // and the sentences that state a decision, a bug or a plan. The newest come first, as many as there is room for.
 func (p *Planner) Missing(s Summary) []string {
-	known := strings.ToLower(s.Text)
-	words := map[string]bool{}
-	for _, w := range aWord.FindAllString(known, -1) {
-		words[strings.Trim(w, "./-")] = true
-	}
+	known := readLines(s.Text)
 	var missing []string
-	seen := map[string]bool{}
 	room := mostKept
-	keep := func(text string, there bool) {
-		if there || seen[text] || len(text) > room {
+	keep := func(text string) {
+		if len(text) > room || known.have(text) {
 			return
 		}
-		seen[text] = true
 		room -= len(text) + 3
 		missing = append(missing, text)
+		known = append(known, readLines(text)...)
 	}
 	for i := len(p.messages) - 1; i >= 0; i-- {
 		if p.turns[i] >= s.Upto {
@@ -165,7 +160,7 @@ func (p *Planner) Missing(s Summary) []string {
 		}
 		for _, b := range slices.Backward(blocks) {
 			for _, text := range worth(b) {
-				keep(text, covered(text, known, words))
+				keep(text)
 			}
 		}
 	}
@@ -182,13 +177,15 @@ func worth(b Block) (list []string) {
 		}
 	case Text, ToolResult:
 		for _, sentence := range aSentence.FindAllString(b.Text, -1) {
-			sentence = strings.TrimSpace(sentence)
+			sentence = strings.TrimSpace(strings.TrimLeft(sentence, "-*• \t")) // of a list, too, as that of the summary before
 			if labelled.MatchString(sentence) || b.Kind == Text && states.MatchString(sentence) {
 				list = append(list, grapheme.Cut(sentence, mostSentence))
 			}
 		}
 		if b.Kind == Text {
-			list = append(list, aPath.FindAllString(b.Text, -1)...)
+			for _, path := range aPath.FindAllString(b.Text, -1) {
+				list = append(list, strings.TrimRight(path, ".")) // of the sentence
+			}
 		}
 		list = append(list, aHash.FindAllString(b.Text, -1)...)
 	}
@@ -214,23 +211,51 @@ func appendPaths(list []string, v any) []string {
 	return list
 }
 
-// covered says that a summary has a text: word for word, or three quarters of its words if it is a sentence.
-func covered(text, known string, words map[string]bool) bool {
-	lower := strings.ToLower(text)
-	if strings.Contains(known, lower) {
-		return true
-	}
-	all := aWord.FindAllString(lower, -1)
-	if len(all) < 4 {
-		return false
-	}
-	there := 0
-	for _, w := range all {
-		if words[strings.Trim(w, "./-")] {
-			there++
+// lines are those of a summary, to be looked through.
+type lines []line
+
+type line struct {
+	text  string
+	words map[string]bool
+}
+
+func readLines(text string) (all lines) {
+	for one := range strings.Lines(strings.ToLower(text)) {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, line{one, wordsOf(one)})
 		}
 	}
-	return 4*there >= 3*len(all)
+	return all
+}
+
+// have says that a line has a text: word for word, or all of its words that tell something. Most of them would not do: what is
+// said of one queue is nearly what is said of the next.
+func (ls lines) have(text string) bool {
+	lower := strings.ToLower(text)
+	words := wordsOf(lower)
+	return slices.ContainsFunc(ls, func(l line) bool {
+		if strings.Contains(l.text, lower) {
+			return true
+		}
+		for w := range words {
+			if !l.words[w] {
+				return false
+			}
+		}
+		return len(words) >= 3
+	})
+}
+
+// wordsOf are the words of a line in small letters that tell something: not the short ones, unless they have a digit, and not those that
+// only say what kind of statement it is.
+func wordsOf(lower string) map[string]bool {
+	words := map[string]bool{}
+	for _, w := range aWord.FindAllString(lower, -1) {
+		if w = strings.Trim(w, "./-"); (len(w) > 3 || strings.ContainsAny(w, "0123456789")) && !states.MatchString(w) {
+			words[w] = true
+		}
+	}
+	return words
 }
 
 // Complete puts behind a summary, word for word, what it misses.

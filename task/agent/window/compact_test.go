@@ -42,14 +42,21 @@ func answerable(v window.View, needs [][]string) (n int) {
 }
 
 // TestCompactionKeepsWhatMatters: of thirty decisions, bugs and paths in a long conversation all that are worth keeping are there after
-// compaction, also when the compactor has overlooked two thirds of them, and after a second compaction.
+// several compactions, also when the compactor has overlooked most of them, or of each kind some: what is said of one is nearly what is
+// said of the next.
 func TestCompactionKeepsWhatMatters(t *testing.T) {
+	for _, every := range []int{2, 3, 4, 7} {
+		t.Run(fmt.Sprint(every), func(t *testing.T) { compactionKeeps(t, every) })
+	}
+}
+
+func compactionKeeps(t *testing.T, every int) {
 	said, needs := planted()
 	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: -1, Free: 1500, Compact: 20_000}}))
-	careless := func(brief string) string { // keeps every third of what it should
+	careless := func(brief string) string { // keeps some of what it should
 		var kept []string
 		for i, s := range said {
-			if i%3 == 0 && strings.Contains(brief, s) {
+			if i%every == 0 && strings.Contains(brief, s) {
 				kept = append(kept, s)
 			}
 		}
@@ -90,8 +97,13 @@ func TestCompactionKeepsWhatMatters(t *testing.T) {
 		t.Errorf("a window begins with %+v", last.Messages[:2])
 	}
 	for _, b := range last.Messages[0].Blocks { // the noise of results is not what is kept
-		if strings.Contains(b.Text, "noise noise") {
+		if strings.Contains(b.Text, "noise noise") || strings.Contains(b.Text, "- -") {
 			t.Errorf("kept: %.300s", b.Text)
+		}
+		for _, words := range needs { // and once
+			if strings.Count(b.Text, words[len(words)-1]) > 1 {
+				t.Errorf("%q is kept more than once: %s", words, b.Text)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 )
 
@@ -95,8 +96,31 @@ func (p *Planner) reference(text string) string {
 	if !p.open.Setup.Keeps {
 		return fmt.Sprintf("<%s bytes=\"%d\">This result was taken out to save room. Make the call again if it is needed.</%s>", clearedTag, len(text), clearedTag)
 	}
+	hash, size := "", int64(len(text))
+	if whole, aside := Aside(text); aside {
+		hash, size = whole.Hash, whole.Size
+	} else {
+		hash = Hash(text)
+	}
 	return fmt.Sprintf("<%s artifact=%q bytes=\"%d\">This result was taken out to save room. Read it with artifact_read if it is needed.</%s>",
-		clearedTag, Hash(text), len(text), clearedTag)
+		clearedTag, hash, size, clearedTag)
+}
+
+// Aside is the artifact that a result stands for which was put aside when it came (tool.Offload). Whoever takes such a result out has
+// to name that artifact: one of the reference would lead nowhere but to the next reference.
+func Aside(text string) (whole cairn.Artifact, aside bool) {
+	if !strings.HasPrefix(text, `{"artifact":{`) {
+		return whole, false
+	}
+	var ref struct {
+		Artifact cairn.Artifact `json:"artifact"`
+		Head     *string        `json:"head"`
+		Note     *string        `json:"note"`
+	}
+	if json.Unmarshal([]byte(text), &ref) != nil || ref.Head == nil || ref.Note == nil || len(ref.Artifact.Hash) != hex.EncodedLen(sha256.Size) {
+		return whole, false
+	}
+	return ref.Artifact, true
 }
 
 // Hash is the address of a text as an artifact: its SHA-256, in hex.

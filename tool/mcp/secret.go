@@ -1,0 +1,44 @@
+package mcp
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/secret"
+)
+
+// secrets are what the server is given to authorize itself, or Cairn: it may say them back, and its words go to models and into
+// journals. Of the variables it is those whose names say so; a folder that a server is given must stay what it is.
+func (s Server) secrets() []string {
+	list := secret.Of(s.Header)
+	for _, pair := range s.Env {
+		if name, value, _ := strings.Cut(pair, "="); secret.Named(name) {
+			list = append(list, value)
+		}
+	}
+	for _, name := range s.Inherit {
+		if secret.Named(name) {
+			list = append(list, os.Getenv(name))
+		}
+	}
+	return list
+}
+
+// hidden is an error without the secrets in its words. One that has none stays as it is.
+func hidden(err error, secrets []string) error {
+	if err == nil || secret.Redact(err.Error(), secrets...) == err.Error() {
+		return err
+	}
+	var known *cairn.Error
+	if !errors.As(err, &known) {
+		return errors.New(secret.Redact(err.Error(), secrets...))
+	}
+	out := *known
+	out.Message = secret.Redact(known.Message, secrets...)
+	if known.Err != nil {
+		out.Err = errors.New(secret.Redact(known.Err.Error(), secrets...))
+	}
+	return &out
+}
