@@ -93,7 +93,7 @@ func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal
 		run = r.e.cfg.Middleware[i](run)
 	}
 	_, key := cairn.Split(s.Path)
-	call := &cairn.Call{Run: r.id, Workflow: r.def.Name, Path: s.Path, Key: key, Attempt: s.Attempt, IdempotencyKey: r.id + "/" + s.Path,
+	call := &cairn.Call{Run: r.id, Workflow: r.def.Name, Path: s.Path, Key: key, Attempt: s.Attempt, Booked: s.Booked, IdempotencyKey: r.id + "/" + s.Path,
 		Input: s.Input, Policy: s.Policy, Detail: journal.last, Prompted: s.Prompted, History: history, Journal: journal, Artifacts: r.e.cfg.Artifacts, Meter: m}
 	returned := false
 	defer func() {

@@ -91,7 +91,7 @@ func (m *Machine) start(n *node, t *Task) {
 		fork = &Source{Path: st.Fork, Wrong: m.state.noSource(st.Fork)}
 	}
 	m.command(Command{Kind: StartTask, Path: n.path, Start: &Start{
-		Path: n.path, Attempt: d.Attempt, Input: st.Input, Policy: policy, Deadline: st.Deadline, Budgets: d.Budgets, Governing: len(n.governing()), Run: n.task.Run,
+		Path: n.path, Attempt: d.Attempt, Booked: st.Booked, Input: st.Input, Policy: policy, Deadline: st.Deadline, Budgets: d.Budgets, Governing: len(n.governing()), Run: n.task.Run,
 		Schema: n.task.SchemaHash, Identity: n.task.Identity, Prompted: n.task.Prompted, Check: n.task.Check, Fork: fork}})
 }
 

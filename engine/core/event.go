@@ -127,10 +127,12 @@ type Command struct {
 
 // Start is an attempt to make. All that its completion is booked on stands in the frame; what follows Deadline is of this process.
 type Start struct {
-	Path    string
-	Attempt int
-	Input   json.RawMessage
-	Policy  cairn.Policy
+	Path string
+	// Attempt is the attempt's number, Booked that of the last one before it whose usage is in a frame.
+	Attempt, Booked int
+
+	Input  json.RawMessage
+	Policy cairn.Policy
 	// Deadline ends all attempts together, in Unix milliseconds; 0 is none.
 	Deadline int64
 	// Budgets are the addresses of the budgets around the task, the outermost first: State.Ledgers has them. The last

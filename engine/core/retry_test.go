@@ -244,6 +244,29 @@ func TestLostAttemptUsesNoAttempt(t *testing.T) {
 	}
 }
 
+// TestAnAttemptIsToldWhatIsBooked: the last attempt whose end, with all that it has used, is in a frame. One that was lost with its
+// process has no end, however many of them there are.
+func TestAnAttemptIsToldWhatIsBooked(t *testing.T) {
+	s := run(t, mount(retry(9, T("out"))))
+	booked := func(want int) {
+		t.Helper()
+		if got := s.attempt("out").Booked; got != want {
+			t.Fatalf("attempt %d is told that %d is booked, want %d", s.attempt("out").Attempt, got, want)
+		}
+	}
+	booked(0)
+	s.fail("out", "X")
+	s.fire("out")
+	booked(1)
+	s.resume(s.def)
+	s.resume(s.def)
+	booked(1)
+	s.lose("out", true)
+	booked(4)
+	s.resume(s.def)
+	booked(4)
+}
+
 func TestGracefulStopIsNoLoss(t *testing.T) {
 	s := run(t, mount(retry(1, T("out"))))
 	for range 20 {

@@ -34,11 +34,8 @@ type conversation struct {
 	// session is the program's, "" while there is none; totals is what it had used when its last turn ended.
 	session string
 	totals  Totals
-	// booked is the last attempt of which it is known that its usage was committed. spent says that this one has told a
-	// usage, and usage is what nobody could be told, outside of a task.
-	booked int
-	spent  bool
-	usage  []cairn.Usage
+	// usage is what nobody could be told, outside of a task.
+	usage []cairn.Usage
 	// failure is why the conversation itself has failed: the next attempt begins another.
 	failure *cairn.Failure
 	// dir is where files for the program are, and served who calls tools, nil if there are none.
@@ -94,11 +91,6 @@ func (c *conversation) record(ctx context.Context, name string, value any) error
 
 // find reads which conversation is the current one, and its session.
 func (c *conversation) find() error {
-	booked, _, err := lookup[int](c.call.Journal, c.id+".booked")
-	if err != nil {
-		return err
-	}
-	c.booked = booked
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
 		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
@@ -109,15 +101,13 @@ func (c *conversation) find() error {
 			break
 		}
 		c.earlier = append(c.earlier, f)
-		c.booked = max(c.booked, f.Attempt) // whoever fails orderly is booked by the engine
 	}
 	s, _, err := lookup[sessionRecord](c.call.Journal, c.name+".session")
 	c.session = s.Session
 	return err
 }
 
-// run holds the conversation and says in the journal how the attempt has ended. Nothing is said by one that was killed: so
-// the next one knows that its usage is in no frame.
+// run holds the conversation, and says in the journal if it came to no good end.
 func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
 	returned := false
 	defer func() {
@@ -137,14 +127,11 @@ func (c *conversation) close(ctx context.Context, finished bool) error {
 	if c.failure == nil && !finished && errors.As(context.Cause(ctx), &limit) && (limit.Code == cairn.TaskTimeout || limit.Code == cairn.HeartbeatTimeout) {
 		c.failure = limit // being stopped for any other reason is nothing the conversation has done
 	}
-	if c.failure != nil {
-		f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
-		return c.record(ctx, c.name+".failed", f)
-	}
-	if !c.spent {
+	if c.failure == nil {
 		return nil
 	}
-	return c.record(ctx, c.id+".booked", c.call.Attempt)
+	f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
+	return c.record(ctx, c.name+".failed", f)
 }
 
 // equipped holds the conversation with a folder for files and a server of tools.
@@ -163,7 +150,6 @@ func (c *conversation) equipped(ctx context.Context) (resp task.Response, err er
 	}
 	resp, err = c.hold(ctx)
 	lost := c.served.close()
-	c.spent = c.spent || c.served.spent
 	if lost != nil { // it is why the program was stopped, if it was
 		return task.Response{}, lost
 	}
@@ -271,7 +257,7 @@ func (c *conversation) turn(ctx context.Context, n int, first, refused string) (
 	if rec.Totals != nil {
 		c.totals = rec.Totals
 	}
-	if !fresh && rec.Attempt > c.booked {
+	if !fresh && rec.Attempt > c.call.Booked {
 		c.spend(ctx, rec.Usage) // by an attempt that died before it could be committed
 	}
 	return rec, nil
@@ -279,7 +265,6 @@ func (c *conversation) turn(ctx context.Context, n int, first, refused string) (
 
 func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
 	for _, u := range usage {
-		c.spent = true
 		if c.call.Meter == nil {
 			c.usage = append(c.usage, u)
 			continue

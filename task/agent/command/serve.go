@@ -42,8 +42,6 @@ type served struct {
 	closed  bool
 	running sync.WaitGroup
 	lost    error
-	// spent says that agents behind tools have used something.
-	spent bool
 }
 
 // madeCall is a call of an earlier attempt. answered says that its outcome is known.
@@ -66,7 +64,7 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
-	used, err := s.recall(ctx, c.call.Journal, c.booked)
+	used, err := s.recall(ctx, c.call.Journal, c.call.Booked)
 	if err != nil {
 		return err
 	}
@@ -180,11 +178,6 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 	}
 	defer s.running.Done()
 	out, err := s.caller.Do(request, s.of(n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
-	if out.Fresh && len(out.Usage) > 0 {
-		s.mu.Lock()
-		s.spent = true
-		s.mu.Unlock()
-	}
 	if err != nil {
 		if request.Err() == nil || attempt.Err() != nil {
 			s.fail(attempt, err)

@@ -153,7 +153,7 @@ func (d *desk) try(ctx context.Context, t testing.TB, a task.Agent) (string, err
 		t.Fatal(err)
 	}
 	d.attempt++
-	call := &cairn.Call{Run: "r", Path: "lead", Key: "lead", Attempt: d.attempt, IdempotencyKey: "r/lead", Input: json.RawMessage(`"PARENT-PROMPT"`), Prompted: true,
+	call := &cairn.Call{Run: "r", Path: "lead", Key: "lead", Attempt: d.attempt, Booked: d.attempt - 1, IdempotencyKey: "r/lead", Input: json.RawMessage(`"PARENT-PROMPT"`), Prompted: true,
 		Memory: d.memory, Tools: []cairn.Tool{does("parent_tool", "x")}, Journal: &d.disk, Meter: &d.purse, Artifacts: &d.files}
 	var err error
 	d.result, err = spec.Task.Run(cairn.WithCall(ctx, call), call)

@@ -35,6 +35,8 @@ type conversation struct {
 	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
 	// failed ones. final names the record of the finished one.
 	id, name, final string
+	// owed is what failed ones have used that is in no frame.
+	owed []cairn.Usage
 	// earlier are the failed ones.
 	earlier []answer.Failed
 	// plan plans the windows, todo is the list that is repeated in them, if there is one.
@@ -48,11 +50,6 @@ type conversation struct {
 	repair string
 	// told says that the last message of the user shows the list.
 	told bool
-	// booked is the last attempt of which it is known that its usage was committed.
-	booked int
-	// spent says that this attempt has told a usage, of its own or of a lost attempt. It must only be written by the
-	// goroutine of the conversation.
-	spent bool
 	// usage is what nobody could be told, outside of a task.
 	usage []cairn.Usage
 	// failure is why the conversation itself has failed: the next attempt begins another.
@@ -83,11 +80,6 @@ func (c *conversation) enter() error {
 
 // find reads which conversation is the current one.
 func (c *conversation) find() error {
-	booked, _, err := lookup[int](c.call.Journal, c.id+".booked")
-	if err != nil {
-		return err
-	}
-	c.booked = booked
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
 		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
@@ -98,7 +90,13 @@ func (c *conversation) find() error {
 			return nil
 		}
 		c.earlier = append(c.earlier, f)
-		c.booked = max(c.booked, f.Attempt) // whoever fails orderly is booked by the engine
+		if f.Attempt > c.call.Booked { // it was killed between its last words and its frame
+			h, err := read(c.call.Journal.Lookup, c.name)
+			if err != nil {
+				return err
+			}
+			c.owed = append(c.owed, h.usedAfter(c.call.Booked)...)
+		}
 	}
 }
 
@@ -116,8 +114,7 @@ func (c *conversation) record(ctx context.Context, name string, value any) error
 	return nil
 }
 
-// run holds the conversation and says in the journal how the attempt has ended. Nothing is said by one that was killed: so
-// the next one knows that its usage is in no frame.
+// run holds the conversation, and says in the journal if it came to no good end.
 func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
 	returned := false
 	defer func() {
@@ -139,14 +136,11 @@ func (c *conversation) close(ctx context.Context, finished bool) error {
 	if c.failure == nil && !finished && errors.As(stopped, &limit) && (limit.Code == cairn.TaskTimeout || limit.Code == cairn.HeartbeatTimeout) {
 		c.failure = limit // being stopped for any other reason is nothing the conversation has done
 	}
-	if c.failure != nil {
-		f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
-		return c.record(ctx, c.name+".failed", f)
-	}
-	if !c.spent {
+	if c.failure == nil {
 		return nil
 	}
-	return c.record(ctx, c.id+".booked", c.call.Attempt)
+	f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
+	return c.record(ctx, c.name+".failed", f)
 }
 
 // fail ends the conversation for good.
@@ -157,6 +151,7 @@ func (c *conversation) fail(code cairn.Code, permanent bool, format string, args
 
 // hold goes through the conversation from its first message to its answer.
 func (c *conversation) hold(ctx context.Context) (task.Response, error) {
+	c.spend(ctx, c.owed)
 	opening, err := task.Step(ctx, c.name+".start", c.opening)
 	if err != nil {
 		return task.Response{}, err
@@ -263,7 +258,7 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	if !fresh {
 		c.plan.Apply(rec.Plan)
 		c.allowed = rec.Plan.Allowed
-		if rec.Attempt > c.booked {
+		if rec.Attempt > c.call.Booked {
 			c.spend(ctx, slices.Concat(rec.Compaction, rec.Usage)) // by an attempt that died before it could be committed
 		}
 	}
@@ -272,7 +267,6 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 
 func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
 	for _, u := range usage {
-		c.spent = true
 		if c.call.Meter == nil {
 			c.usage = append(c.usage, u)
 			continue

@@ -23,8 +23,8 @@
 // first message ends with what went wrong in the last three, at most 1,000 bytes each.
 //
 // Usage is booked by the attempt that made the call (task.Spend). Where an attempt was killed before that could be committed
-// the next one books it, with that of sub-agents behind finished calls of tools; that an attempt has ended orderly, and so booked all, is in the journal. What a call in flight has
-// used is lost.
+// the next one books it, with that of sub-agents behind finished calls of tools: the engine tells which attempts are in frames
+// (cairn.Call.Booked). What a call in flight has used is lost.
 //
 // # The window
 //
@@ -56,9 +56,9 @@
 //
 // # What is not safe
 //
-// An idempotent tool runs again when a kill comes between its end and the record of it, so it has to honour its key. A kill
-// between the last record of an attempt and its frame, a moment of milliseconds, loses the usage of that attempt from the
-// ledgers, not its answer. Two conversations of one task about equal prompts are one and the same, as with equal names of
+// An idempotent tool runs again when a kill comes between its end and the record of it, so it has to honour its key. A wrapper
+// around an Agent that refuses a finished answer gets the same one from every retry: what has to hold belongs into the validate
+// tags, or Request.Check, where the model is told. Two conversations of one task about equal prompts are one and the same, as with equal names of
 // steps, unless their agents have an ID each; if they go on at once the second is refused. Arguments are not checked against
 // a tool's Schema here: that is the tool's affair.
 //

@@ -183,7 +183,7 @@ func (d *desk) call() *cairn.Call {
 		prompt = "do it"
 	}
 	input, _ := json.Marshal(prompt)
-	return &cairn.Call{Run: "r", Path: "work/step", Key: "step", Attempt: d.attempt, IdempotencyKey: "r/work/step", Input: input, Prompted: true,
+	return &cairn.Call{Run: "r", Path: "work/step", Key: "step", Attempt: d.attempt, Booked: d.attempt - 1, IdempotencyKey: "r/work/step", Input: input, Prompted: true,
 		Memory: d.memory, Tools: d.tools, Journal: &d.disk, Meter: &d.purse}
 }
 

@@ -40,17 +40,22 @@ type Made struct {
 	// Compaction is what the compactor has used before it, if it was asked.
 	Compaction []cairn.Usage
 	repair     string
+	tools      []toolcall.Outcome
 }
 
 // Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
 func Read(journal map[string]json.RawMessage) ([]Held, error) {
 	var list []Held
+	find := func(name string) (json.RawMessage, bool) {
+		raw, found := journal[name]
+		return raw, found
+	}
 	for _, name := range slices.Sorted(maps.Keys(journal)) {
 		conversation, begins := strings.CutSuffix(name, ".start")
 		if !begins || !strings.HasPrefix(name, "loop.") {
 			continue
 		}
-		h, err := read(journal, conversation)
+		h, err := read(find, conversation)
 		if err != nil {
 			return nil, err
 		}
@@ -67,13 +72,16 @@ func (h Held) begun() int64 {
 	return h.Calls[0].Plan.At
 }
 
-func read(journal map[string]json.RawMessage, conversation string) (Held, error) {
+// finds looks a record up by its name.
+type finds func(name string) (json.RawMessage, bool)
+
+func read(journal finds, conversation string) (Held, error) {
 	h := Held{Name: conversation}
 	if _, err := value(journal, conversation+".start", &h.Opening); err != nil {
 		return h, err
 	}
 	var wrong answer.Failed
-	if raw, ok := journal[conversation+".failed"]; ok {
+	if raw, ok := journal(conversation + ".failed"); ok {
 		if err := json.Unmarshal(raw, &wrong); err != nil {
 			return h, unreadable(conversation+".failed", err)
 		}
@@ -87,7 +95,7 @@ func read(journal map[string]json.RawMessage, conversation string) (Held, error)
 			return h, err
 		}
 		if !finished {
-			raw, begun := journal[name+".intent"]
+			raw, begun := journal(name + ".intent")
 			if !begun {
 				return h, nil
 			}
@@ -109,15 +117,31 @@ func read(journal map[string]json.RawMessage, conversation string) (Held, error)
 			}
 			if found {
 				m.Results = append(m.Results, resultOf(use, out))
+				m.tools = append(m.tools, out)
 			}
 		}
 		h.Calls = append(h.Calls, m)
 	}
 }
 
+// usedAfter is what attempts after one have used in the conversation.
+func (h Held) usedAfter(attempt int) (used []cairn.Usage) {
+	for _, m := range h.Calls {
+		if m.Finished && m.Attempt > attempt {
+			used = append(append(used, m.Compaction...), m.Turn.Usage...)
+		}
+		for _, out := range m.tools {
+			if out.Attempt > attempt {
+				used = append(used, out.Usage...)
+			}
+		}
+	}
+	return used
+}
+
 // value reads what a step has recorded.
-func value(journal map[string]json.RawMessage, name string, into any) (found bool, err error) {
-	raw, found := journal[name]
+func value(journal finds, name string, into any) (found bool, err error) {
+	raw, found := journal(name)
 	if !found {
 		return false, nil
 	}

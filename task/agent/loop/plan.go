@@ -128,7 +128,7 @@ func (c *conversation) summarize(ctx context.Context, name string, n int, part w
 		out.Text = window.Complete(text, c.plan.Missing(part))
 		return out, nil
 	})
-	if err == nil && !fresh && s.Attempt > c.booked {
+	if err == nil && !fresh && s.Attempt > c.call.Booked {
 		c.spend(ctx, s.Usage)
 	}
 	return s, err

@@ -39,10 +39,7 @@ func (c *conversation) results(ctx context.Context, n int, calls []window.Block)
 	}
 	err := group.Wait()
 	for _, out := range outs {
-		switch {
-		case out.Fresh: // told as it was used
-			c.spent = c.spent || len(out.Usage) > 0
-		case out.Attempt > c.booked:
+		if !out.Fresh && out.Attempt > c.call.Booked { // what is fresh was told as it was used
 			c.spend(ctx, out.Usage) // by an attempt that died before it could be committed
 		}
 	}
