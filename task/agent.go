@@ -75,7 +75,8 @@ type Writer interface{ Writes() []string }
 
 // Restrictable is an Agent that can do without the tools that change things.
 type Restrictable interface {
-	// ReadOnly is the agent without them. Both may be used at once.
+	// ReadOnly is the agent without them, of the same type. Both may be used at once. An agent that embeds another one needs a
+	// method of its own: that of the inner one returns the inner one, and Isolate refuses it.
 	ReadOnly() Agent
 }
 
@@ -143,10 +144,21 @@ func requestOf[T any](input json.RawMessage) (req Request, err error) {
 	return req, nil
 }
 
+// describer is an agent that tells how it would begin. One that works apart tells what the agent in it does.
+func describer(agent Agent) (Describer, bool) {
+	if i, ok := agent.(isolated); ok {
+		if _, ok := describer(i.agent); !ok {
+			return nil, false
+		}
+	}
+	d, ok := agent.(Describer)
+	return d, ok && !isNil(agent)
+}
+
 // describe is nil for an agent that does not tell.
 func describe[T any](agent Agent) func(input json.RawMessage) (any, error) {
-	d, ok := agent.(Describer)
-	if !ok || isNil(agent) {
+	d, ok := describer(agent)
+	if !ok {
 		return nil
 	}
 	return func(input json.RawMessage) (any, error) {

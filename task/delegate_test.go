@@ -101,6 +101,51 @@ func TestADelegateWorksApart(t *testing.T) {
 	}
 }
 
+// shelf embeds a reader, and has something of its own that its reader knows nothing of. It would be lost.
+type shelf struct {
+	reader
+	dir string
+}
+
+// labelled embeds one too, and says what becomes of it.
+type labelled struct {
+	*shelf
+	label string
+}
+
+func (l labelled) ReadOnly() task.Agent { return &labelled{l.shelf, l.label} }
+
+// gone has no agent to do without its tools.
+type gone struct{ asks }
+
+func (gone) ReadOnly() task.Agent { return (*labelled)(nil) }
+
+// TestIsolateLosesNothing: an agent that is not what was to be isolated is refused, before anything starts.
+func TestIsolateLosesNothing(t *testing.T) {
+	inner := shelf{reader{asks(nil)}, "docs"}
+	for want, agent := range map[string]task.Agent{
+		"ReadOnly of task_test.shelf returns a task_test.reader":      inner,
+		"ReadOnly of *task_test.shelf returns a task_test.reader":     &inner,
+		"a method ReadOnly of its own that returns a task_test.shelf": &inner,
+		"ReadOnly of task_test.gone returns no agent":                 gone{},
+	} {
+		if got := fmt.Sprint(task.Delegate[string]{ID: "d", Agent: agent, Prompt: ask}.Lower().Mistakes); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", want, got)
+		}
+		if agent, err := task.Isolate(agent, cairn.DelegateSpec{}); err == nil {
+			t.Errorf("%T is what is left", agent)
+		}
+	}
+	for _, fine := range []task.Agent{inner.reader, &inner.reader, labelled{&inner, "l"}, &labelled{&inner, "l"}} {
+		if _, err := task.Isolate(fine, cairn.DelegateSpec{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := task.Isolate(&inner, cairn.DelegateSpec{Writer: true}); err != nil { // nothing is taken away
+		t.Error(err)
+	}
+}
+
 // reader can be kept from writing.
 type reader struct{ task.Agent }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,7 +28,9 @@ const (
 // the artifacts that were written. A structured one over MaxAnswer is refused: an agent that looks at Request.Check mends
 // it.
 //
-// An agent that is no Restrictable may have tools that nobody can take away: to isolate it with Writer false is an error.
+// An agent that is no Restrictable may have tools that nobody can take away: to isolate it with Writer false is an error. So
+// is one whose ReadOnly returns an agent of another type: an agent that embeds another has the method of that one, and would be
+// lost with all that it does itself.
 func Isolate(agent Agent, how cairn.DelegateSpec) (Agent, error) {
 	if agent == nil || isNil(agent) {
 		return nil, errors.New("there is no agent to delegate to")
@@ -37,9 +40,26 @@ func Isolate(agent Agent, how cairn.DelegateSpec) (Agent, error) {
 		if !ok {
 			return nil, fmt.Errorf("%T can't be kept from changing things, as it has no method ReadOnly: set Writer, or take an agent that has one", agent)
 		}
-		agent = r.ReadOnly()
+		reader := r.ReadOnly()
+		if reader == nil || isNil(reader) {
+			return nil, fmt.Errorf("ReadOnly of %T returns no agent: return one of that type, without the tools that change things", agent)
+		}
+		if got, want := kindOf(reader), kindOf(agent); got != want {
+			return nil, fmt.Errorf("ReadOnly of %T returns a %T, which is not what was to be isolated: give %s a method ReadOnly of its own that returns a %s; one that it "+
+				"has by embedding leaves out what it does itself", agent, reader, want, want)
+		}
+		agent = reader
 	}
 	return isolated{agent, how}, nil
+}
+
+// kindOf is an agent's type, behind a pointer or not.
+func kindOf(agent Agent) reflect.Type {
+	t := reflect.TypeOf(agent)
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
 
 type isolated struct {
@@ -67,7 +87,17 @@ func (i isolated) Check(tools bool) error {
 // Models are the agent's.
 func (i isolated) Models() []string { return models(i.agent) }
 
-func (i isolated) Run(ctx context.Context, req Request) (Response, error) {
+// Describe is the agent's, of the request as it gets it. describer asks first whether it is one.
+func (i isolated) Describe(req Request) (any, error) {
+	d, ok := describer(i.agent)
+	if !ok {
+		return nil, fmt.Errorf("%T does not tell how it begins", i.agent)
+	}
+	return d.Describe(i.alone(req))
+}
+
+// alone is a request as the agent gets it.
+func (i isolated) alone(req Request) Request {
 	req.History = nil
 	req.Prompt += "\n\n" + isolation(i.how)
 	if !i.how.Writer {
@@ -81,7 +111,11 @@ func (i isolated) Run(ctx context.Context, req Request) (Response, error) {
 			return check(output)
 		}
 	}
-	resp, err := i.agent.Run(ctx, req)
+	return req
+}
+
+func (i isolated) Run(ctx context.Context, req Request) (Response, error) {
+	resp, err := i.agent.Run(ctx, i.alone(req))
 	switch {
 	case err != nil:
 	case req.Schema == nil:

@@ -15,6 +15,8 @@ const (
 	// TimedOut: a call took longer than its Timeout.
 	TimedOut cairn.Code = "TOOL_TIMEOUT"
 
+	// NoRoot: the directory that the tools work in is not there, or can't be opened.
+	NoRoot cairn.Code = "FS_NO_ROOT"
 	// Outside: a path leads out of the root, or would.
 	Outside cairn.Code = "FS_OUTSIDE"
 	// BadName: a path that no file should have: empty parts, control characters, too long.

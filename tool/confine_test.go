@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/tool"
 	"pgregory.net/rapid"
 )
@@ -32,7 +33,7 @@ var ways = []string{
 	"in/up", "in/up/secret", "in/up/root/file", "loop", "loop/x", "proc", "proc/environ", "proc/root", "proc/cwd/secret", "environ", "fd", "fd/0",
 }
 
-func newCage(t testing.TB) *cage {
+func newCage(t testing.TB, within door) *cage {
 	t.Helper()
 	c := &cage{around: t.TempDir()}
 	c.root = filepath.Join(c.around, "root")
@@ -53,14 +54,35 @@ func newCage(t testing.TB) *cage {
 	if err := os.Symlink("../sub", filepath.Join(c.root, "dir")); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(c.root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = root.Close() })
-	c.kit = kitOf(t, tool.Files(root, tool.FileLimits{})...)
+	c.kit = kitOf(t, within(t, c.root, tool.ShellPolicy{})...)
 	c.before = c.world(t)
 	return c
+}
+
+// A door makes all tools that work in a directory.
+type door func(t testing.TB, dir string, policy tool.ShellPolicy) []cairn.Tool
+
+// doors are the ways into a directory, none of which leads further.
+var doors = map[string]door{
+	"an open root": func(t testing.TB, dir string, policy tool.ShellPolicy) []cairn.Tool {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = root.Close() })
+		return append(tool.Files(root, tool.FileLimits{}), tool.Shell(root, policy))
+	},
+	"a name": func(_ testing.TB, dir string, policy tool.ShellPolicy) []cairn.Tool {
+		return append(tool.FilesIn(dir, tool.FileLimits{}), tool.ShellIn(dir, policy))
+	},
+}
+
+// inCages runs a test in a cage for each door.
+func inCages(t *testing.T, test func(t *testing.T, c *cage)) {
+	t.Helper()
+	for name, door := range doors {
+		t.Run(name, func(t *testing.T) { test(t, newCage(t, door)) })
+	}
 }
 
 // world is all that is outside of the root: names, contents, links.
@@ -138,8 +160,9 @@ func hardPaths(c *cage) []string {
 }
 
 // No path brings anything from outside of the root, or changes anything there.
-func TestNoPathLeadsOut(t *testing.T) {
-	c := newCage(t)
+func TestNoPathLeadsOut(t *testing.T) { inCages(t, noPathLeadsOut) }
+
+func noPathLeadsOut(t *testing.T, c *cage) {
 	for _, path := range hardPaths(c) {
 		c.attack(t, t.Context(), path)
 	}
@@ -151,8 +174,9 @@ func TestNoPathLeadsOut(t *testing.T) {
 }
 
 // What is refused is refused with a code that says why.
-func TestWaysOutAreToldApart(t *testing.T) {
-	c := newCage(t)
+func TestWaysOutAreToldApart(t *testing.T) { inCages(t, waysOutAreToldApart) }
+
+func waysOutAreToldApart(t *testing.T, c *cage) {
 	for _, path := range []string{"../secret", "/etc/passwd", "in/../../secret", "file", "abs", "dir/secret", "dangling/x", "in/up/secret", "chain/secret", c.root + "/in/file"} {
 		c.refuses(t, "fs_read", in{"path": path}, tool.Outside)
 	}
@@ -174,8 +198,9 @@ func TestWaysOutAreToldApart(t *testing.T) {
 	c.intact(t)
 }
 
-func TestNoRandomPathLeadsOut(t *testing.T) {
-	c := newCage(t)
+func TestNoRandomPathLeadsOut(t *testing.T) { inCages(t, noRandomPathLeadsOut) }
+
+func noRandomPathLeadsOut(t *testing.T, c *cage) {
 	parts := append(hardPaths(c), "in", "good", "secret", "new", "root", "sub", "up", "dir2", "..", ".", "", "/")
 	rapid.Check(t, func(rt *rapid.T) {
 		some := rapid.SliceOfN(rapid.SampledFrom(parts), 1, 5).Draw(rt, "parts")
@@ -186,22 +211,28 @@ func TestNoRandomPathLeadsOut(t *testing.T) {
 }
 
 func FuzzPath(f *testing.F) {
-	c := newCage(f)
-	for _, path := range hardPaths(c) {
+	var cages []*cage
+	for _, door := range doors {
+		cages = append(cages, newCage(f, door))
+	}
+	for _, path := range hardPaths(cages[0]) {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
 		if strings.Contains(path, canary) {
 			t.Skip("errors repeat the path")
 		}
-		c.attack(t, t.Context(), path)
-		c.intact(t)
+		for _, c := range cages {
+			c.attack(t, t.Context(), path)
+			c.intact(t)
+		}
 	})
 }
 
 // A folder and a file that turn into links while calls run lead nowhere either.
-func TestSwappedDuringTheCall(t *testing.T) {
-	c := newCage(t)
+func TestSwappedDuringTheCall(t *testing.T) { inCages(t, swappedDuringTheCall) }
+
+func swappedDuringTheCall(t *testing.T, c *cage) {
 	inside := func(names ...string) string { return filepath.Join(append([]string{c.root}, names...)...) }
 	for _, name := range []string{"real/secret", "real/sub/secret", "plain"} {
 		write(t, inside(name), "inside\n")
@@ -257,7 +288,7 @@ func TestSwappedDuringTheCall(t *testing.T) {
 }
 
 func TestArtifactHashesAreNoPaths(t *testing.T) {
-	c := newCage(t)
+	c := newCage(t, doors["an open root"])
 	k := kitOf(t, tool.ReadArtifact())
 	ctx := withArtifacts(t.Context(), &shelf{})
 	for _, path := range hardPaths(c) {

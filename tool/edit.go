@@ -18,8 +18,8 @@ type editFile struct {
 }
 
 func (f *files) editor() cairn.Tool {
-	return New("fs_edit", "Replaces a piece of text in a file. The rest of the file stays as it is, byte by byte.",
-		func(ctx context.Context, in editFile) (string, error) {
+	return fileTool(f, "fs_edit", "Replaces a piece of text in a file. The rest of the file stays as it is, byte by byte.",
+		func(ctx context.Context, f *files, in editFile) (string, error) {
 			name, err := clean(in.Path)
 			if err != nil {
 				return "", err

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"sync"
 	"time"
@@ -48,36 +49,72 @@ func (l FileLimits) filled() FileLimits {
 // The tools are safe for concurrent use. Changes by the tools of one Files come one after the other, so that edits
 // side by side don't lose one another; who writes by other ways is not waited for. The root stays the caller's, to be closed
 // after the last call.
+//
+// It is for a directory that is held open for all of a program, or whose parents are not to be trusted: the root stays what it
+// is, whatever takes its name. An agent that a render makes, where nothing may be opened, takes FilesIn.
 func Files(root *os.Root, limits FileLimits) []cairn.Tool {
-	f := &files{root: root, FileLimits: limits.filled(), makers: map[string]string{}}
+	return fileTools(directory{root: root}, limits)
+}
+
+// FilesIn is Files for a directory by name. It opens nothing, so it has its place in a render, where the directory is a field of
+// the input: each call opens the root and closes it, which costs tens of microseconds. A relative name is relative to the
+// process's working directory at the time of the call. Where there is no such directory, or not yet, the call's error is NoRoot.
+//
+// Inside of the root all is as with Files. The way to it is followed anew by each call, symbolic links included: whoever can change
+// the directories above can put another in its place. Changes by all FilesIn of one name come one after the
+// other, so that two tasks with sets of their own lose nothing; which task wrote a file is known to the set that did it.
+func FilesIn(dir string, limits FileLimits) []cairn.Tool {
+	return fileTools(directory{name: dir}, limits)
+}
+
+func fileTools(at directory, limits FileLimits) []cairn.Tool {
+	f := &files{at: at, FileLimits: limits.filled(), changing: at.lock(), makers: &makers{by: map[string]string{}}}
 	return []cairn.Tool{f.reader(), f.lister(), f.globber(), f.grepper(), f.writer(), f.editor()}
 }
 
 type files struct {
 	FileLimits
+	at directory
+	// root is open, in a call.
 	root *os.Root
-
 	// changing is held by whoever changes a file.
-	changing sync.Mutex
+	changing sync.Locker
+	makers   *makers
+}
 
-	mu sync.Mutex
-	// makers are the paths of the tasks that wrote files, by path.
-	makers map[string]string
+// fileTool makes a tool of a function that is given the files with their root open.
+func fileTool[In any](f *files, name, description string, fn func(ctx context.Context, f *files, in In) (string, error), opts ...Option) cairn.Tool {
+	return New(name, description, func(ctx context.Context, in In) (string, error) {
+		root, leave, err := f.at.enter()
+		if err != nil {
+			return "", err
+		}
+		defer leave()
+		open := *f
+		open.root = root
+		return fn(ctx, &open, in)
+	}, opts...)
+}
+
+// makers are the paths of the tasks that wrote files, by path.
+type makers struct {
+	mu sync.Mutex // guards by
+	by map[string]string
 }
 
 func (f *files) producer(path string) string {
 	if f.Producer != nil {
 		return f.Producer(path)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.makers[path]
+	f.makers.mu.Lock()
+	defer f.makers.mu.Unlock()
+	return f.makers.by[path]
 }
 
 func (f *files) made(path, producer string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.makers[path] = producer
+	f.makers.mu.Lock()
+	defer f.makers.mu.Unlock()
+	f.makers.by[path] = producer
 }
 
 // stamp is a time as listings show it, in UTC.

@@ -18,8 +18,8 @@ type globFiles struct {
 }
 
 func (f *files) globber() cairn.Tool {
-	return New("fs_glob", "Finds files by their names. The answer is sorted, with sizes and times as in fs_list.",
-		func(ctx context.Context, in globFiles) (string, error) {
+	return fileTool(f, "fs_glob", "Finds files by their names. The answer is sorted, with sizes and times as in fs_list.",
+		func(ctx context.Context, f *files, in globFiles) (string, error) {
 			var names []string
 			found, err := f.walk(ctx, in.Path, in.Pattern, func(name string) error {
 				names = append(names, name)

@@ -22,8 +22,8 @@ type grepFiles struct {
 }
 
 func (f *files) grepper() cairn.Tool {
-	return New("fs_grep", "Searches the lines of text files. Matches are shown as file:line:text, the lines around them as file-line-text. Binary and very large files are left out, and counted.",
-		func(ctx context.Context, in grepFiles) (string, error) {
+	return fileTool(f, "fs_grep", "Searches the lines of text files. Matches are shown as file:line:text, the lines around them as file-line-text. Binary and very large files are left out, and counted.",
+		func(ctx context.Context, f *files, in grepFiles) (string, error) {
 			g, err := newGrep(in.Pattern, in.Context, f.MaxAnswer)
 			if err != nil {
 				return "", err

@@ -17,8 +17,8 @@ type listFolder struct {
 }
 
 func (f *files) lister() cairn.Tool {
-	return New("fs_list", "Lists a folder: for each entry its name, size, time of the last change, and which task wrote it, where that is known. Names of folders end with a slash.",
-		func(ctx context.Context, in listFolder) (string, error) {
+	return fileTool(f, "fs_list", "Lists a folder: for each entry its name, size, time of the last change, and which task wrote it, where that is known. Names of folders end with a slash.",
+		func(ctx context.Context, f *files, in listFolder) (string, error) {
 			name, err := clean(in.Path)
 			if err != nil {
 				return "", err

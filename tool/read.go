@@ -17,8 +17,8 @@ type readFile struct {
 }
 
 func (f *files) reader() cairn.Tool {
-	return New("fs_read", "Reads a text file, or some lines of it. The first line of the answer says which lines these are, how many there are, and where to go on.",
-		func(ctx context.Context, in readFile) (string, error) {
+	return fileTool(f, "fs_read", "Reads a text file, or some lines of it. The first line of the answer says which lines these are, how many there are, and where to go on.",
+		func(ctx context.Context, f *files, in readFile) (string, error) {
 			name, err := clean(in.Path)
 			if err != nil {
 				return "", err

@@ -65,14 +65,31 @@ type shellCommand struct {
 //
 // The root stays the caller's. The tool is safe for concurrent use.
 func Shell(root *os.Root, policy ShellPolicy) cairn.Tool {
-	s := &shell{root: root, ShellPolicy: policy.filled()}
+	return shellTool(directory{root: root}, policy)
+}
+
+// ShellIn is Shell for a directory by name, which each call opens for itself, as with FilesIn.
+func ShellIn(dir string, policy ShellPolicy) cairn.Tool {
+	return shellTool(directory{name: dir}, policy)
+}
+
+func shellTool(at directory, policy ShellPolicy) cairn.Tool {
+	policy = policy.filled()
 	about := "Runs a shell command and tells its exit status and output. What still runs in the background when it ends is killed."
 	if !policy.Network {
 		about += " There is no network."
 	}
-	return New("shell_run", about, s.run, SideEffect())
+	return New("shell_run", about, func(ctx context.Context, in shellCommand) (string, error) {
+		root, leave, err := at.enter()
+		if err != nil {
+			return "", err
+		}
+		defer leave()
+		return (&shell{policy, root}).run(ctx, in)
+	}, SideEffect())
 }
 
+// shell is what runs one command.
 type shell struct {
 	ShellPolicy
 	root *os.Root

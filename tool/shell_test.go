@@ -43,11 +43,16 @@ func TestMain(m *testing.M) {
 // shellOf is a shell whose network is as it may be on this system.
 func shellOf(t testing.TB, root *os.Root, p tool.ShellPolicy) kit {
 	t.Helper()
-	k := kitOf(t, tool.Shell(root, p))
+	return isolated(t, p, func(p tool.ShellPolicy) kit { return kitOf(t, tool.Shell(root, p)) })
+}
+
+func isolated(t testing.TB, p tool.ShellPolicy, with func(p tool.ShellPolicy) kit) kit {
+	t.Helper()
+	k := with(p)
 	if _, err := k.call(t.Context(), "shell_run", in{"command": "true"}); errors.Is(err, tool.NoIsolation) {
 		t.Logf("without isolation: %v", err)
 		p.Network = true
-		k = kitOf(t, tool.Shell(root, p))
+		k = with(p)
 	}
 	return k
 }
@@ -315,19 +320,22 @@ func TestNetworkIsOffUnlessAllowed(t *testing.T) {
 }
 
 func TestShellBeginsInTheRoot(t *testing.T) {
-	c := newCage(t)
-	root, err := os.OpenRoot(c.root)
-	if err != nil {
-		t.Fatal(err)
+	for name, door := range doors {
+		t.Run(name, func(t *testing.T) {
+			c := newCage(t, door)
+			c.kit = isolated(t, tool.ShellPolicy{}, func(p tool.ShellPolicy) kit { return kitOf(t, door(t, c.root, p)...) })
+			shellBeginsInTheRoot(t, c)
+		})
 	}
-	defer root.Close()
+}
+
+func shellBeginsInTheRoot(t *testing.T, c *cage) {
 	real, err := filepath.EvalSymlinks(c.root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := shellOf(t, root, tool.ShellPolicy{})
 	for _, path := range append(hardPaths(c), "in", "good") {
-		got, err := k.call(t.Context(), "shell_run", in{"command": "pwd -P", "dir": path})
+		got, err := c.call(t.Context(), "shell_run", in{"command": "pwd -P", "dir": path})
 		if err != nil {
 			continue
 		}
@@ -336,5 +344,5 @@ func TestShellBeginsInTheRoot(t *testing.T) {
 			t.Errorf("%q begins in %q", path, where)
 		}
 	}
-	k.want(t, "shell_run", in{"command": "pwd -P", "dir": "good"}, "exit status 0\n"+real+"/in\n")
+	c.want(t, "shell_run", in{"command": "pwd -P", "dir": "good"}, "exit status 0\n"+real+"/in\n")
 }

@@ -21,8 +21,8 @@ type writeFile struct {
 }
 
 func (f *files) writer() cairn.Tool {
-	return New("fs_write", "Writes a whole file: a new one, or one that is there, whose content is lost. To change a part of a file use fs_edit.",
-		func(ctx context.Context, in writeFile) (string, error) {
+	return fileTool(f, "fs_write", "Writes a whole file: a new one, or one that is there, whose content is lost. To change a part of a file use fs_edit.",
+		func(ctx context.Context, f *files, in writeFile) (string, error) {
 			name, err := clean(in.Path)
 			if err != nil {
 				return "", err

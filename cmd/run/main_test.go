@@ -8,8 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/core"
+	"github.com/cairnrun/cairn/examples/research"
+	"github.com/cairnrun/cairn/examples/review"
+	"github.com/cairnrun/cairn/task/agent/contextlint"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 const asProgram = "CAIRN_TEST_PROGRAM"
@@ -193,7 +203,8 @@ func TestAgentThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestExamplesLintClean: the windows of the examples are as the program itself asks them to be. Nothing is written.
+// TestExamplesLintClean: the windows of the examples are as the program itself asks them to be, those of the first trees and those
+// that come later. Nothing is written.
 func TestExamplesLintClean(t *testing.T) {
 	dir := t.TempDir()
 	command := func(args ...string) []byte {
@@ -213,16 +224,95 @@ func TestExamplesLintClean(t *testing.T) {
 		if err := json.Unmarshal(line, &w); err != nil {
 			t.Fatal(err)
 		}
-		var l struct{ Agents int }
+		var l struct {
+			Agents  int
+			Skipped []struct{ Path, Why string }
+		}
 		if err := json.Unmarshal(command("lint-context", w.Name, "--strict", "--json"), &l); err != nil {
 			t.Fatal(err)
 		}
 		agents += l.Agents
+		for _, s := range l.Skipped {
+			if strings.Contains(s.Why, "does not tell how it begins") { // a script, which has no window
+				agents--
+			}
+		}
 	}
-	if agents == 0 {
-		t.Error("no task of an agent was looked at")
+	if agents < 3 { // the planner, the implementer, the reviewer
+		t.Errorf("the windows of %d agents were looked at", agents)
+	}
+	plan := research.Plan{Parts: []research.Part{{Name: "a", Question: "Who?"}, {Name: "b", Question: "When?"}, {Name: "c", Question: "Why?"}}}
+	later := windows(t, research.Workflow, done(t, "prepare", true), done(t, "plan", plan))
+	later = append(later, windows(t, review.Workflow, done(t, "prepare", true), done(t, "round[0]/implement", review.Change{Summary: "Done."}))...)
+	var seen []string
+	for _, one := range later {
+		var tools []string
+		for _, t := range one.Renders[0].Opening.Setup.Tools {
+			tools = append(tools, strings.TrimPrefix(t.Name, "fs_"))
+		}
+		seen = append(seen, one.Path+": "+strings.Join(tools, " "))
+	}
+	want := []string{"plan: read list glob grep artifact_read", "a/research: read list glob grep keep_findings artifact_read",
+		"b/research: read list glob grep keep_findings artifact_read", "c/research: read list glob grep keep_findings artifact_read", "round[0]/write: artifact_read",
+		"round[0]/implement: read list glob grep write edit artifact_read", "round[0]/review: read list glob grep artifact_read"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("the windows are of\n%s\nwant\n%s", strings.Join(seen, "\n"), strings.Join(want, "\n"))
+	}
+	for _, f := range contextlint.Check(later) {
+		t.Errorf("%s %v: %s", f.Code, f.Paths, f.What)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%v was written, %v", entries, err)
 	}
+}
+
+// done is the end of a task's first attempt.
+func done(t *testing.T, path string, output any) core.Event {
+	t.Helper()
+	raw, err := json.Marshal(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core.Event{Kind: core.TaskDone, Path: path, Attempt: 1, Output: raw}
+}
+
+// windows are how the agents of a workflow begin that are mounted after some events, as runs of two days render it.
+func windows[In, Out any](t *testing.T, wf cairn.Workflow[In, Out], events ...core.Event) (tasks []contextlint.Task) {
+	t.Helper()
+	input, err := json.Marshal(wf.Example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day := range 2 {
+		run, now := fmt.Sprint("lint-", day), time.Date(2026, 3, 1+day, 10, day, day, 0, time.UTC)
+		m, err := engine.RehearseAs(wf.Define(), input, run, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			m.Step(now, []core.Event{e}, true)
+			if block := m.State().Block; block != nil {
+				t.Fatal(block)
+			}
+		}
+		i := 0
+		for _, one := range m.Mounted() {
+			if one.Task.Describe == nil {
+				continue
+			}
+			if one.Failure != nil { // its prompt has to wait for others
+				one.Input = json.RawMessage(`""`)
+			}
+			opening, err := one.Task.Describe(one.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if day == 0 {
+				tasks = append(tasks, contextlint.Task{Path: one.Path, Input: input})
+			}
+			tasks[i].Renders = append(tasks[i].Renders, contextlint.Render{Opening: opening.(window.Opening), Run: run, Now: now})
+			i++
+		}
+	}
+	return tasks
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
@@ -23,46 +22,29 @@ const (
 		"[artifact:HASH#n], where HASH is the first 12 digits of the artifact's hash. Say nothing that no finding says."
 )
 
-func planner(in Input) *reader {
-	return &reader{Agent: loop.Agent{Model: named.Model(in.Agent, plannerScript), System: planning}, dir: in.Dir}
+func planner(in Input) *loop.Agent {
+	return &loop.Agent{Model: named.Model(in.Agent, plannerScript), System: planning, Tools: reading(in)}
 }
 
-func researcher(in Input) *reader {
-	return &reader{Agent: loop.Agent{Model: named.Model(in.Agent, researcherScript), System: researching}, dir: in.Dir, keeps: true}
+func researcher(in Input) keeper {
+	return keeper{&loop.Agent{Model: named.Model(in.Agent, researcherScript), System: researching, Tools: append(reading(in), keepFindings(in.Dir))}}
 }
 
 func writer(in Input) *loop.Agent {
 	return &loop.Agent{Model: named.Model(in.Agent, writerScript), System: writing, Tools: []cairn.Tool{tool.ReadArtifact()}}
 }
 
-// reader is an agent that reads the documents of a directory, which is opened for the time of an attempt: a render opens
-// nothing.
-type reader struct {
-	loop.Agent
-	dir string
-	// keeps has the tool keep_findings, and answers with a Found.
-	keeps bool
-}
+// reading are the tools on the documents, which nobody changes.
+func reading(in Input) []cairn.Tool { return tool.ReadOnly(tool.FilesIn(in.Dir, tool.FileLimits{})) }
 
-// ReadOnly is the same reader: it has no tool that changes anything.
-func (r *reader) ReadOnly() task.Agent { return r }
+// keeper is an agent that answers with a Found and has to have kept what it has found.
+type keeper struct{ *loop.Agent }
 
-// Identity is not told: what comes of the work depends on the documents.
-func (r *reader) Identity() string { return "" }
+// ReadOnly is the same keeper: it has no tool that changes anything.
+func (k keeper) ReadOnly() task.Agent { return k }
 
-// Run reads in the directory.
-func (r *reader) Run(ctx context.Context, req task.Request) (task.Response, error) {
-	root, err := os.OpenRoot(r.dir)
-	if err != nil {
-		return task.Response{}, err
-	}
-	defer root.Close()
-	agent := r.Agent
-	agent.Tools = tool.ReadOnly(tool.Files(root, tool.FileLimits{}))
-	if !r.keeps {
-		return agent.Run(ctx, req)
-	}
-	agent.Tools = append(agent.Tools, keepFindings(root))
+// Run has the answer mended if nothing was kept, and fills in what was: which artifacts these are nobody has to believe the model.
+func (k keeper) Run(ctx context.Context, req task.Request) (task.Response, error) {
 	fits := req.Check
 	req.Check = func(output json.RawMessage) error {
 		if kept, err := keptFindings(ctx); err != nil || len(kept) == 0 {
@@ -70,7 +52,7 @@ func (r *reader) Run(ctx context.Context, req task.Request) (task.Response, erro
 		}
 		return fits(output)
 	}
-	resp, err := agent.Run(ctx, req)
+	resp, err := k.Agent.Run(ctx, req)
 	if err != nil {
 		return resp, err
 	}
@@ -78,7 +60,6 @@ func (r *reader) Run(ctx context.Context, req task.Request) (task.Response, erro
 	if err := json.Unmarshal(resp.Output, &out); err != nil {
 		return resp, err
 	}
-	// Which artifacts these are nobody has to believe the model.
 	if out.Findings, err = keptFindings(ctx); err != nil {
 		return resp, err
 	}

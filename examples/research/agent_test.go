@@ -119,11 +119,6 @@ func TestWindows(t *testing.T) {
 
 // TestAMisquoteIsRefused at the door, and nothing is kept of that call.
 func TestAMisquoteIsRefused(t *testing.T) {
-	root, err := os.OpenRoot("sample")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
 	for _, wrong := range []Finding{
 		{"It is broken.", "survey-1998.txt", "Every prism is broken"}, {"It is.", "gone.txt", "No prism of the great lens"}, {"It is.", "../doc.go", "No prism of the great lens"},
 		{"It is.", "survey-1998.txt", "No prism"}, // too short to show anything
@@ -133,11 +128,11 @@ func TestAMisquoteIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		// There is no attempt to keep anything in: a call that passes says so.
-		if _, err := keepFindings(root).Call(t.Context(), raw); err == nil || strings.Contains(err.Error(), "no attempt") {
+		if _, err := keepFindings("sample").Call(t.Context(), raw); err == nil || strings.Contains(err.Error(), "no attempt") {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
-	if _, err := keepFindings(root).Call(t.Context(), json.RawMessage(`{"findings":[{"claim":"It is dry.","source":"survey-1998.txt","quote":"found the  room\ndry"}]}`)); err == nil || !strings.Contains(err.Error(), "no attempt") {
+	if _, err := keepFindings("sample").Call(t.Context(), json.RawMessage(`{"findings":[{"claim":"It is dry.","source":"survey-1998.txt","quote":"found the  room\ndry"}]}`)); err == nil || !strings.Contains(err.Error(), "no attempt") {
 		t.Errorf("%v", err)
 	}
 }

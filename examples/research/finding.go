@@ -43,9 +43,14 @@ type findings struct {
 
 // keepFindings is the tool by which a delegate puts findings into an artifact. What is misquoted it refuses, so that a model
 // can mend it. An artifact changes nothing in the world, and the same findings make the same one: it is no side effect.
-func keepFindings(root *os.Root) cairn.Tool {
+func keepFindings(dir string) cairn.Tool {
 	return tool.New("keep_findings", "Keeps what you have found, for those who write the report. Call it once, with all of it.",
 		func(ctx context.Context, in findings) (string, error) {
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				return "", err
+			}
+			defer root.Close()
 			var wrong []error
 			var lines bytes.Buffer
 			enc := json.NewEncoder(&lines)

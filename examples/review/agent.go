@@ -1,10 +1,6 @@
 package review
 
 import (
-	"context"
-	"os"
-
-	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/named"
 	"github.com/cairnrun/cairn/tool"
@@ -17,35 +13,11 @@ const (
 		"and documented. A finding says which file is wrong, and how. What other reviews should know, too, you keep with the tool remember."
 )
 
-// worker is an agent with tools on the files of a directory, which is opened for the time of an attempt: a render opens nothing.
-type worker struct {
-	loop.Agent
-	dir string
-	// readOnly has no tools that change files.
-	readOnly bool
+func implementer(in Input) *loop.Agent {
+	return &loop.Agent{Model: named.Model(in.Agent, implementerScript), System: implementing, Tools: tool.FilesIn(in.Dir, tool.FileLimits{})}
 }
 
-func implementer(in Input) *worker {
-	return &worker{Agent: loop.Agent{Model: named.Model(in.Agent, implementerScript), System: implementing}, dir: in.Dir}
+// reviewer can't change what it reviews.
+func reviewer(in Input) *loop.Agent {
+	return &loop.Agent{Model: named.Model(in.Agent, reviewerScript), System: reviewing, Tools: tool.ReadOnly(tool.FilesIn(in.Dir, tool.FileLimits{}))}
 }
-
-func reviewer(in Input) *worker {
-	return &worker{Agent: loop.Agent{Model: named.Model(in.Agent, reviewerScript), System: reviewing}, dir: in.Dir, readOnly: true}
-}
-
-// Run works in the directory.
-func (w *worker) Run(ctx context.Context, req task.Request) (task.Response, error) {
-	root, err := os.OpenRoot(w.dir)
-	if err != nil {
-		return task.Response{}, err
-	}
-	defer root.Close()
-	agent := w.Agent
-	if agent.Tools = tool.Files(root, tool.FileLimits{}); w.readOnly {
-		agent.Tools = tool.ReadOnly(agent.Tools)
-	}
-	return agent.Run(ctx, req)
-}
-
-// Identity is not told: what comes of the work depends on the files.
-func (w *worker) Identity() string { return "" }

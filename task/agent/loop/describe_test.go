@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,17 +17,35 @@ import (
 // TestDescribe: what an agent tells of its beginning is what its conversation then begins with, byte for byte, and telling it asks no
 // model and stores nothing.
 func TestDescribe(t *testing.T) {
-	m := replies(says(`{"title":"t","score":3}`))
+	m := replies(says(`{"title":"t","score":3}`), says(`{"title":"t","score":3}`))
 	agent := &loop.Agent{Model: m, System: "Be good.", Todo: true, Tools: []cairn.Tool{echo("read")}, Examples: []window.Example{{Prompt: "p", Answer: "a"}}}
 	prompt := "Look: " + task.Dep("long", strings.Repeat("page ", 10_000))
-	node := task.Task[report]{ID: "step", Agent: agent, Prompt: func(*cairn.View) string { return prompt }}.Lower()
+	ask := func(*cairn.View) string { return prompt }
+	t.Run("of a task", func(t *testing.T) {
+		describes(t, task.Task[report]{ID: "step", Agent: agent, Prompt: ask}.Lower(), prompt, m)
+	})
+	t.Run("of a delegate", func(t *testing.T) {
+		agent.Tools = append(agent.Tools, cairn.Tool{Name: "write", SideEffect: true, Call: echo("write").Call})
+		o := describes(t, task.Delegate[report]{ID: "step", Agent: agent, Prompt: ask}.Lower(), prompt, m)
+		if text := window.Said(o.First.Blocks); !strings.Contains(text, "<isolation>") || slices.ContainsFunc(o.Setup.Tools, func(t window.Tool) bool { return t.Name == "write" }) {
+			t.Errorf("it is not isolated: %v, %s", o.Setup.Tools, text)
+		}
+	})
+	if _, err := (&loop.Agent{}).Describe(task.Request{}); err == nil {
+		t.Error("an agent without a model tells how it begins")
+	}
+}
+
+func describes(t *testing.T, node cairn.Spec, prompt string, m *model) window.Opening {
+	t.Helper()
+	before := m.calls()
 	input, err := schema.Encode(prompt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	told, err := node.Task.Describe(input)
-	if err != nil || m.calls() != 0 {
-		t.Fatalf("%d calls, %v", m.calls(), err)
+	if err != nil || m.calls() != before {
+		t.Fatalf("%d calls, %v", m.calls()-before, err)
 	}
 	var files shelf
 	var d desk
@@ -47,7 +66,5 @@ func TestDescribe(t *testing.T) {
 	if told.(window.Opening).First.Blocks[0].Text == prompt {
 		t.Error("nothing was put aside: this test has no teeth")
 	}
-	if _, err := (&loop.Agent{}).Describe(task.Request{}); err == nil {
-		t.Error("an agent without a model tells how it begins")
-	}
+	return told.(window.Opening)
 }

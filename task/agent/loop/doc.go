@@ -4,9 +4,12 @@
 //	agent := &loop.Agent{
 //		Model:  anthropic.New(anthropic.Config{Model: "claude-opus-4-8"}),
 //		System: "You review Go code.",
-//		Tools:  []cairn.Tool{read, grep},
+//		Tools:  tool.ReadOnly(tool.FilesIn(in.Dir, tool.FileLimits{})),
 //	}
 //	task.Task[Review]{ID: review, Agent: agent, Prompt: …}
+//
+// An agent is data, and as cheap: a render makes one of its input each time. What has to be opened its tools open when they
+// are called, as those of package tool do.
 //
 // # What a kill costs
 //
@@ -61,6 +64,9 @@
 // tags, or Request.Check, where the model is told. Two conversations of one task about equal prompts are one and the same, as with equal names of
 // steps, unless their agents have an ID each; if they go on at once the second is refused. Arguments are not checked against
 // a tool's Schema here: that is the tool's affair.
+//
+// A type that embeds an Agent has its methods, too, which tell of the Agent alone: give Tools to the Agent and not to a copy of
+// it in a Run of your own, or reports (Describe) and caches (Identity) know nothing of them. It needs a ReadOnly of its own.
 //
 // Conversations in the journal hold what was said, in plain text: prompts, results of tools, answers.
 package loop
