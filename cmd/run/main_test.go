@@ -112,6 +112,26 @@ func started(t *testing.T, dir, kill string, env []string, args ...string) (out,
 	return stdout.String(), errOut, cmd.ProcessState.ExitCode()
 }
 
+// killed runs the program until a line of its progress begins so, and kills it then. On a busy machine it may be over before the
+// kill comes, and is run again. It returns the directory that the program has left.
+func killed(t *testing.T, at string, args ...string) (dir string) {
+	t.Helper()
+	var out, errOut string
+	for range 20 {
+		dir = t.TempDir()
+		var code int
+		out, errOut, code = started(t, dir, at, nil, args...)
+		if !strings.Contains(errOut, at) {
+			break
+		}
+		if code != 0 {
+			return dir
+		}
+	}
+	t.Fatalf("it was never killed: %s%s", out, errOut)
+	return ""
+}
+
 // TestReviewGoesOn: a review whose process is killed, wherever, comes to the same end in the next one, and the files too.
 func TestReviewGoesOn(t *testing.T) {
 	ended := func(dir string) string {
@@ -131,11 +151,7 @@ func TestReviewGoesOn(t *testing.T) {
 	undisturbed := ended(t.TempDir())
 	for _, kill := range []string{"finished     prepare", "started      round[0]/review", "started      round[1]/implement", "breach", "successor"} {
 		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
-			dir := t.TempDir()
-			out, errOut, code := started(t, dir, kill, nil, "up", "review", "--run-id", "r")
-			if code == 0 || !strings.Contains(errOut, kill) {
-				t.Fatalf("it was not killed: %s%s", out, errOut)
-			}
+			dir := killed(t, kill, "up", "review", "--run-id", "r")
 			if got := ended(dir); got != undisturbed {
 				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
 			}
@@ -161,25 +177,20 @@ func TestResearchGoesOn(t *testing.T) {
 		}
 		return out, fanOut
 	}
-	undisturbed, fanOut := ended(t.TempDir())
-	if !strings.Contains(fanOut, "4 delegates in the run") {
-		t.Errorf("inspect: %q", fanOut)
+	undisturbed, undisturbedFanOut := ended(t.TempDir())
+	if !strings.Contains(undisturbedFanOut, "4 delegates in the run") {
+		t.Errorf("inspect: %q", undisturbedFanOut)
 	}
 	for _, kill := range []string{"finished     prepare", "started      plan", "started      lens/research", "finished     money/research", "started      gather",
 		"started      round[0]/write", "finished     round[0]/check", "started      round[1]/write"} {
 		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
-			dir := t.TempDir()
-			out, errOut, code := started(t, dir, kill, nil, "up", "research", "--run-id", "r")
-			if code == 0 || !strings.Contains(errOut, kill) {
-				t.Fatalf("it was not killed: %s%s", out, errOut)
-			}
+			dir := killed(t, kill, "up", "research", "--run-id", "r")
 			got, fanOut := ended(dir)
 			if got != undisturbed {
 				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
 			}
-			// How many it counts is another matter: a kill just before the frame of a finished delegate loses what that has used.
-			if !strings.Contains(fanOut, "delegates in the run") || !strings.Contains(fanOut, "times as much") {
-				t.Errorf("inspect shows no fan-out: %q", fanOut)
+			if fanOut != undisturbedFanOut { // whatever was in flight, what it has used is counted once
+				t.Errorf("%q, undisturbed %q", fanOut, undisturbedFanOut)
 			}
 		})
 	}
