@@ -10,16 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/tool"
@@ -243,14 +242,6 @@ func (a *Agent) Run(ctx context.Context, req task.Request) (task.Response, error
 	return c.run(ctx)
 }
 
-// held are the conversations going on, by the journal and their id.
-var held sync.Map
-
-type holding struct {
-	journal cairn.Journal
-	id      string
-}
-
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
 	tools := slices.Concat(a.cfg.Tools, req.Tools)
@@ -261,7 +252,7 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	if err != nil {
 		return nil, task.Permanent(err)
 	}
-	c := &conversation{agent: a, req: req, tools: tools, leave: func() {}}
+	c := &conversation{agent: a, req: req, tools: tools}
 	if call, ok := cairn.CallFrom(ctx); ok {
 		c.call = *call
 	}
@@ -281,11 +272,8 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	if c.final = cairn.ConversationRecord; scope != "" {
 		c.final = c.id + "." + c.final
 	}
-	if j := c.call.Journal; j != nil && reflect.TypeOf(j).Comparable() {
-		if _, twice := held.LoadOrStore(holding{j, c.id}, true); twice { // they would take each other's records for their own
-			return nil, task.Permanent(errors.New("command: two conversations about one prompt go on in this task at once: give their agents an ID each"))
-		}
-		c.leave = func() { held.Delete(holding{j, c.id}) }
+	if c.leave, err = journal.Enter(c.call.Journal, c.id); err != nil {
+		return nil, err
 	}
 	if err := c.find(); err != nil {
 		c.leave()

@@ -676,6 +676,25 @@ func TestAFinishedTurnIsNotRepeated(t *testing.T) {
 	})
 }
 
+// TestUsageOfAFailedConversation is booked by the next attempt, where the one that held it came to no frame; and by no other.
+func TestUsageOfAFailedConversation(t *testing.T) {
+	p := newPlace(t)
+	d := &disk{records: map[string]json.RawMessage{}}
+	try := func(attempt, booked int) (used int64) {
+		d.spent = 0
+		call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, Booked: booked, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
+		node := task.Task[report]{ID: reportKey, Agent: p.agent("claude", "wrong", func(c *command.Config) { c.Repairs = 1 }), Prompt: func(*cairn.View) string { return "do it" }}
+		if _, err := node.Lower().Task.Run(cairn.WithCall(t.Context(), call), call); !errors.Is(err, cairn.InvalidOutput) {
+			t.Fatal(err)
+		}
+		return d.spent
+	}
+	one := try(1, 0)
+	if two, three, four := try(2, 0), try(3, 0), try(4, 3); one == 0 || two != 2*one || three != 3*one || four != one {
+		t.Errorf("booked %d, then %d, %d and %d", one, two, three, four)
+	}
+}
+
 // beats counts heartbeats, and journals nothing.
 type beats struct{ n atomic.Int64 }
 

@@ -22,6 +22,7 @@ import (
 	childprocess "github.com/cairnrun/cairn/internal/process"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -338,7 +339,7 @@ func (c *conversation) told(ctx context.Context, session string) error {
 		return &cairn.Failure{Code: Failed, Message: fmt.Sprintf("%s tells a session that can't be one: %.50q", c.agent.template.Name, session)}
 	}
 	c.session = session
-	return c.record(ctx, c.name+".session", sessionRecord{session, c.call.Attempt})
+	return journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.name+".session", sessionRecord{session, c.call.Attempt})
 }
 
 // hide cuts out secrets.
