@@ -17,6 +17,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -42,8 +43,8 @@ type Config struct {
 	// ID tells conversations apart that are held in one task about equal prompts.
 	ID string
 	// Inherit are names of variables of this process that the program sees, keys of its provider among them; Env are more, as
-	// NAME=value. Without them it sees PATH, HOME and LANG. In what it writes, values of variables whose name has KEY, TOKEN,
-	// SECRET, PASSWORD or CREDENTIAL in it are cut out before anything is done with that, if they have 8 bytes at least.
+	// NAME=value. Without them it sees PATH, HOME and LANG. In what it writes, values of variables whose name is that of a
+	// credential (KEY, TOKEN, AUTH and the like in it) are cut out before anything is done with that, if they have 8 bytes at least.
 	Inherit, Env []string
 	// Repairs is how often an answer that does not fit is sent back, with what is wrong, in the same session. 0 is
 	// DefaultRepairs, negative none.
@@ -77,7 +78,7 @@ type Agent struct {
 	cfg      Config
 	// path is the program, secrets what must not get out, wrong why there is no working with it.
 	path    string
-	secrets *strings.Replacer
+	secrets []string
 	wrong   error
 }
 
@@ -94,7 +95,7 @@ func New(t Template, c Config) *Agent {
 	}
 	a := &Agent{template: t, cfg: c}
 	a.path, a.wrong = a.find()
-	a.secrets = a.hidden()
+	a.secrets = secret.OfEnvironment(slices.Concat(t.Inherit, c.Inherit), c.Env)
 	return a
 }
 
@@ -141,26 +142,6 @@ func (a *Agent) find() (path string, err error) {
 			Next: "install it, or give its path as Program"}
 	}
 	return path, nil
-}
-
-// hidden finds what must not get out.
-func (a *Agent) hidden() *strings.Replacer {
-	var pairs []string
-	hide := func(name, value string) {
-		name = strings.ToUpper(name)
-		secret := slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"}, func(word string) bool { return strings.Contains(name, word) })
-		if secret && len(value) >= 8 {
-			pairs = append(pairs, value, "[redacted]")
-		}
-	}
-	for _, name := range slices.Concat(a.template.Inherit, a.cfg.Inherit) {
-		hide(name, os.Getenv(name))
-	}
-	for _, one := range a.cfg.Env {
-		name, value, _ := strings.Cut(one, "=")
-		hide(name, value)
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // Check says why the agent can't work: its program or folder is not there, its configuration is wrong, or there are tools,

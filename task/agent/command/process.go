@@ -21,6 +21,7 @@ import (
 	"github.com/cairnrun/cairn/internal/grapheme"
 	childprocess "github.com/cairnrun/cairn/internal/process"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -99,9 +100,9 @@ func (c *conversation) command(say string) (*exec.Cmd, *os.File, error) {
 		m := a.template.MCP
 		c.mcpValues(v)
 		if m.Config != "" {
-			secret := maps.Clone(v)
-			secret["{mcp_token}"] = c.served.Token
-			config, _ := secret.fill(m.Config)
+			own := maps.Clone(v)
+			own["{mcp_token}"] = c.served.Token
+			config, _ := own.fill(m.Config)
 			v["{mcp_config}"] = put("mcp.json", config)
 		}
 		if m.TokenEnv != "" {
@@ -344,10 +345,11 @@ func (c *conversation) told(ctx context.Context, session string) error {
 
 // hide cuts out secrets.
 func (c *conversation) hide(text string) string {
+	secrets := c.agent.secrets
 	if c.served != nil {
-		text = strings.ReplaceAll(text, c.served.Token, "[redacted]")
+		secrets = append(slices.Clip(secrets), c.served.Token)
 	}
-	return c.agent.secrets.Replace(text)
+	return secret.Redact(text, secrets...)
 }
 
 // tell passes an event on.
