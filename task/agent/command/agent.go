@@ -37,6 +37,11 @@ type Config struct {
 	Args []string
 	// Tools are the agent's own, served together with those of the task.
 	Tools []cairn.Tool
+	// Offload is the most bytes of a served tool's result that go to the program, where the engine stores artifacts: of a longer one
+	// it gets the beginning, a reference, and artifact_read. 0 is DefaultOffload, negative never.
+	Offload int
+	// Todo serves the program a list of what it has to do, one for each conversation.
+	Todo bool
 	// Writer says that the program may change what is in Dir: tasks with such agents in one Dir, or in one inside of the other,
 	// that could run at once are a mistake of the tree.
 	Writer bool
@@ -66,6 +71,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	DefaultRepairs     = 3
+	DefaultOffload     = 16 << 10
 	DefaultToolTimeout = 5 * time.Minute
 	DefaultGrace       = 5 * time.Second
 	DefaultMaxLine     = 16 << 20
@@ -87,6 +93,7 @@ type Agent struct {
 func New(t Template, c Config) *Agent {
 	c.Repairs = or(c.Repairs, DefaultRepairs, 0)
 	c.ToolTimeout = or(c.ToolTimeout, DefaultToolTimeout, 0)
+	c.Offload = or(c.Offload, DefaultOffload, 0)
 	c.Grace = or(c.Grace, DefaultGrace, 0)
 	c.MaxLine = or(c.MaxLine, DefaultMaxLine, DefaultMaxLine)
 	c.MaxOutput = or(c.MaxOutput, DefaultMaxOutput, DefaultMaxOutput)
@@ -150,7 +157,7 @@ func (a *Agent) Check(tools bool) error {
 	if a.wrong != nil {
 		return a.wrong
 	}
-	if (tools || len(a.cfg.Tools) > 0) && a.template.MCP == nil {
+	if (tools || len(a.cfg.Tools) > 0 || a.cfg.Todo) && a.template.MCP == nil {
 		return &cairn.Error{Code: NoTools, Message: a.template.Name + " can't be served tools, for its template does not say how", Next: "take the tools away, or set MCP in the template"}
 	}
 	return nil
@@ -164,9 +171,11 @@ func (a *Agent) Identity() string {
 		Program, Dir, Model, System string
 		Tools                       []spec
 		Repairs                     int
+		Offload                     int
+		Todo                        bool `json:",omitempty"`
 		// Delegates are who works behind the tools.
 		Delegates []string
-	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, nil}
+	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, a.cfg.Offload, a.cfg.Todo, nil}
 	for _, t := range a.cfg.Tools {
 		if t.Delegation != nil {
 			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
@@ -225,17 +234,17 @@ func (a *Agent) Run(ctx context.Context, req task.Request) (task.Response, error
 
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
-	tools := slices.Concat(a.cfg.Tools, req.Tools)
-	err := a.Check(len(tools) > 0)
+	c := &conversation{agent: a, req: req}
+	if call, ok := cairn.CallFrom(ctx); ok {
+		c.call = *call
+	}
+	c.equip()
+	err := a.Check(len(c.tools) > 0)
 	if err == nil {
-		err = tool.Check(tools...)
+		err = tool.Check(c.tools...)
 	}
 	if err != nil {
 		return nil, task.Permanent(err)
-	}
-	c := &conversation{agent: a, req: req, tools: tools}
-	if call, ok := cairn.CallFrom(ctx); ok {
-		c.call = *call
 	}
 	if a.template.native() && req.Schema != nil {
 		c.native = req.Schema

@@ -13,9 +13,11 @@ import (
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 )
 
 // conversation is one that is being held: a session of the program, and its turns, each a process of its own.
@@ -25,6 +27,8 @@ type conversation struct {
 	// call is the attempt's, the zero value outside of a task.
 	call  cairn.Call
 	tools []cairn.Tool
+	// todo is the list that is served, nil without one.
+	todo *tool.Todo
 	// native is the schema as the program gets it, nil where the prompt spells it out.
 	native json.RawMessage
 	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
@@ -59,6 +63,18 @@ type turnRecord struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Usage   []cairn.Usage   `json:"usage,omitempty"`
 	Totals  Totals          `json:"totals,omitempty"`
+}
+
+// equip puts the tools together.
+func (c *conversation) equip() {
+	if c.agent.cfg.Todo {
+		c.todo = &tool.Todo{}
+	}
+	most := c.agent.cfg.Offload
+	if c.call.Artifacts == nil {
+		most = 0
+	}
+	c.tools = toolset.Set{Own: c.agent.cfg.Tools, Others: c.req.Tools, Offload: most, Todo: c.todo}.Tools()
 }
 
 // find reads which conversation is the current one, and its session.

@@ -15,9 +15,11 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 	"github.com/cairnrun/cairn/tool/mcp"
 )
 
@@ -64,7 +66,7 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
-	if err := s.recall(ctx, c.call.Journal); err != nil {
+	if err := s.recall(ctx, c.call.Journal, c.todo); err != nil {
 		return err
 	}
 	tools := make([]cairn.Tool, len(c.tools))
@@ -108,8 +110,10 @@ func eachCall(j cairn.Journal, conversation string, do func(n int, what toolcall
 	return nil
 }
 
-// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now.
-func (s *served) recall(ctx context.Context, j cairn.Journal) error {
+// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now, and the list
+// of things to do is what the last of them has made of it.
+func (s *served) recall(ctx context.Context, j cairn.Journal, todo *tool.Todo) error {
+	var newest int64
 	return eachCall(j, s.name, func(n int, intent toolcall.Intent) error {
 		s.next = n + 1
 		name := callName(s.name, n)
@@ -119,10 +123,17 @@ func (s *served) recall(ctx context.Context, j cairn.Journal) error {
 		}
 		_, answered := j.Lookup(name)
 		if answered {
-			if _, err := task.Step(ctx, name, func(context.Context) (toolcall.Outcome, error) {
+			out, err := task.Step(ctx, name, func(context.Context) (toolcall.Outcome, error) {
 				return toolcall.Outcome{}, errors.New("its record is gone")
-			}); err != nil {
+			})
+			if err != nil {
 				return err
+			}
+			if todo != nil && out.Tool == toolset.Todo && !out.Error && out.Ended >= newest {
+				newest = out.Ended
+				if err := todo.Restore(json.RawMessage(out.Text)); err != nil {
+					return task.Permanent(err)
+				}
 			}
 		}
 		s.earlier[key] = append(s.earlier[key], madeCall{n, answered})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -163,7 +164,7 @@ func (c *conversation) shown(tools []window.Tool) []cairn.Tool {
 func (c *conversation) remember(results []window.Block) error {
 	c.told = false
 	for _, b := range results {
-		if c.todo == nil || b.Name != todoTool || b.Error {
+		if c.todo == nil || b.Name != toolset.Todo || b.Error {
 			continue
 		}
 		c.told = true
