@@ -15,8 +15,8 @@ type Call struct {
 	Path, Key string
 	// Attempt counts from 1 and never repeats within a run and path.
 	Attempt int
-	// Booked is the last attempt of the task whose end is committed, with all that it has used; 0 is none. What later ones have
-	// used was lost with their process: whoever finds it in the journal tells the Meter.
+	// Booked is the last attempt of the task that is committed with all that it and those before have used; 0 is none. What the
+	// ones between it and this one have used was lost with their process: whoever finds it in the journal tells the Meter.
 	Booked int
 	// IdempotencyKey is the same for all attempts of a task, across resumes. Hand it to outside systems.
 	IdempotencyKey string

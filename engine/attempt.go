@@ -32,7 +32,7 @@ func (r *Run) start(s core.Start) {
 // attempt takes a stored output, or waits for a place in the process, runs the body and says how it ended. The waits count
 // towards the limit on all attempts together, but not towards that on one.
 func (r *Run) attempt(ctx context.Context, s core.Start, m *meter) core.Event {
-	ev := core.Event{Path: s.Path, Attempt: s.Attempt}
+	ev := core.Event{Path: s.Path, Attempt: s.Attempt, Unbegun: true}
 	if s.Deadline > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, time.UnixMilli(s.Deadline), &cairn.Failure{Code: cairn.TaskTimeout, Permanent: true,
@@ -75,7 +75,7 @@ func (r *Run) work(ctx context.Context, s core.Start, m *meter, ev core.Event) c
 		return ended(ctx, m, ev, cairn.Result{}, err)
 	}
 	watched, stop := journal.watch(ctx, s.Policy.Heartbeat)
-	result, err := r.call(watched, s, m, journal, history)
+	result, err := r.call(watched, s, m, journal, history, &ev)
 	cause := context.Cause(watched)
 	if lost := stop(); err != nil { // a detail matters to a next attempt only
 		err = errors.Join(err, lost)
@@ -86,9 +86,12 @@ func (r *Run) work(ctx context.Context, s core.Start, m *meter, ev core.Event) c
 	return ended(ctx, m, ev, result, err)
 }
 
-// call runs the body inside of the middleware. A panic is a failure with its stack.
-func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal, history []cairn.Message) (result cairn.Result, err error) {
-	run := s.Run
+// call runs the body inside of the middleware, and says in the event when that begins. A panic is a failure with its stack.
+func (r *Run) call(ctx context.Context, s core.Start, m *meter, journal *journal, history []cairn.Message, ev *core.Event) (result cairn.Result, err error) {
+	run := func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+		ev.Unbegun = false
+		return s.Run(ctx, call)
+	}
 	for i := len(r.e.cfg.Middleware) - 1; i >= 0; i-- {
 		run = r.e.cfg.Middleware[i](run)
 	}

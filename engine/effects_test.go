@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -190,6 +191,35 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if id, err := engine.Import(t.Context(), store, nil, bytes.NewReader(file)); err != nil && id != "" {
 			t.Errorf("id %q beside error %v", id, err)
+		}
+	})
+}
+
+// TestAnAttemptThatNeverBeganBooksNothing: what lost attempts have used is still to be booked after one that ended in a
+// middleware, before its body.
+func TestAnAttemptThatNeverBeganBooksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var booked []int
+		refuses := func(next cairn.Run) cairn.Run {
+			return func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+				booked = append(booked, call.Booked)
+				if call.Attempt <= 2 {
+					return cairn.Result{}, errors.New("no memory today")
+				}
+				return next(ctx, call)
+			}
+		}
+		e := open(t, engine.Config{Middleware: []engine.Middleware{refuses}, Workflows: []cairn.Definer{workflow(func(*cairn.View) cairn.Node {
+			return task.Task[int]{ID: second, Retry: task.Retry{Max: 4}, Do: func(ctx context.Context) (int, error) {
+				if task.Attempt(ctx) == 3 {
+					return 0, errors.New("not yet")
+				}
+				return 1, nil
+			}}
+		})}})
+		wait(t, begin(t, e), core.Finished)
+		if got := fmt.Sprint(booked); got != "[0 0 0 3]" {
+			t.Errorf("attempts are told that %s are booked", got)
 		}
 	})
 }

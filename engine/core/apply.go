@@ -67,7 +67,9 @@ func (s *State) attempt(e *Event) error {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
 	s.booked(e.Path, t, outcomeOf(e, t), e.Usage, s.Time)
-	t.Booked = e.Attempt
+	if !e.Unbegun {
+		t.Booked = e.Attempt
+	}
 	for _, r := range e.Recalls {
 		if !r.Tool {
 			t.Recall = r.Status

@@ -74,6 +74,9 @@ type Event struct {
 	Failure *cairn.Failure `json:"f,omitempty"`
 	// Recalls are what memory reports of an attempt, however it has ended.
 	Recalls []cairn.Recall `json:"recalls,omitempty"`
+	// Unbegun marks an attempt that has ended before its body began: what attempts before it have used that were lost with their
+	// process it can't have booked.
+	Unbegun bool `json:"unbegun,omitempty"`
 	// Graceful marks an attempt that was stopped on purpose.
 	Graceful bool `json:"graceful,omitempty"`
 	// Name, Payload and Key are a signal's; Payload is the input of a start; Name the reason of a cancel.
@@ -128,7 +131,7 @@ type Command struct {
 // Start is an attempt to make. All that its completion is booked on stands in the frame; what follows Deadline is of this process.
 type Start struct {
 	Path string
-	// Attempt is the attempt's number, Booked that of the last one before it whose usage is in a frame.
+	// Attempt is the attempt's number, Booked that of the last one before it whose usage, with that of all before, is in a frame.
 	Attempt, Booked int
 
 	Input  json.RawMessage

@@ -265,6 +265,11 @@ func TestAnAttemptIsToldWhatIsBooked(t *testing.T) {
 	booked(4)
 	s.resume(s.def)
 	booked(4)
+	e := s.failEvent("out", "X") // it has not come as far as to book what attempt 5 has used
+	e.Unbegun = true
+	s.step(e)
+	s.fire("out")
+	booked(4)
 }
 
 func TestGracefulStopIsNoLoss(t *testing.T) {

@@ -94,8 +94,8 @@ type State struct {
 // Task is what is known of a task that was ever started or skipped.
 type Task struct {
 	Status TaskStatus `json:"status"`
-	// Attempt is the number of the last attempt; Failures and Losses count how attempts ended. Booked is the last one whose end,
-	// with all that it has used, is in a frame: the others since were lost with their process.
+	// Attempt is the number of the last attempt; Failures and Losses count how attempts ended. Booked is the last one that had
+	// begun its body and whose end, with all that it has used, is in a frame: what the others since have used is in none.
 	Attempt  int `json:"attempt,omitempty"`
 	Booked   int `json:"booked,omitempty"`
 	Failures int `json:"failures,omitempty"`

@@ -5,6 +5,7 @@ package secret
 import (
 	"cmp"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +31,22 @@ func Of(h http.Header) (secrets []string) {
 			if _, token, two := strings.Cut(value, " "); two {
 				secrets = append(secrets, token)
 			}
+		}
+	}
+	return secrets
+}
+
+// OfEnvironment are the credentials among variables that a child is given: those named in inherit, which this process has, and env,
+// as NAME=value.
+func OfEnvironment(inherit, env []string) (secrets []string) {
+	for _, name := range inherit {
+		if Named(name) {
+			secrets = append(secrets, os.Getenv(name))
+		}
+	}
+	for _, pair := range env {
+		if name, value, _ := strings.Cut(pair, "="); Named(name) {
+			secrets = append(secrets, value)
 		}
 	}
 	return secrets

@@ -351,6 +351,29 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 	}
 }
 
+// roundTrip is a transport.
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestHeadersStayEncrypted: a redirect from https to http on the same host gets none.
+func TestHeadersStayEncrypted(t *testing.T) {
+	seen := map[string]string{}
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		seen[r.URL.Scheme] = r.Header.Get("X-Key")
+		answer := &http.Response{StatusCode: http.StatusTeapot, Body: http.NoBody, Header: http.Header{}, Request: r}
+		if r.URL.Scheme == "https" {
+			answer.StatusCode = http.StatusTemporaryRedirect
+			answer.Header.Set("Location", "http://"+r.URL.Host+"/mcp")
+		}
+		return answer, nil
+	})
+	_, err := mcp.Connect(t.Context(), mcp.Server{Name: "out", URL: "https://mcp.test/mcp", Header: http.Header{"X-Key": {"CANARY"}}, HTTP: &http.Client{Transport: transport}, Allow: []string{"x"}})
+	if plain, asked := seen["http"]; err == nil || seen["https"] != "CANARY" || !asked || plain != "" {
+		t.Errorf("sent %q, %v", seen, err)
+	}
+}
+
 // served are tools of ours.
 func served(t *testing.T) []cairn.Tool {
 	t.Helper()

@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"errors"
-	"os"
-	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/secret"
@@ -12,18 +10,7 @@ import (
 // secrets are what the server is given to authorize itself, or Cairn: it may say them back, and its words go to models and into
 // journals. Of the variables it is those whose names say so; a folder that a server is given must stay what it is.
 func (s Server) secrets() []string {
-	list := secret.Of(s.Header)
-	for _, pair := range s.Env {
-		if name, value, _ := strings.Cut(pair, "="); secret.Named(name) {
-			list = append(list, value)
-		}
-	}
-	for _, name := range s.Inherit {
-		if secret.Named(name) {
-			list = append(list, os.Getenv(name))
-		}
-	}
-	return list
+	return append(secret.Of(s.Header), secret.OfEnvironment(s.Inherit, s.Env)...)
 }
 
 // hidden is an error without the secrets in its words. One that has none stays as it is.

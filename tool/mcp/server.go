@@ -32,7 +32,7 @@ type Server struct {
 	Inherit, Env []string
 
 	// URL is where a server speaks the protocol over streamable HTTP; one of Command and URL is given. Header goes with every
-	// request to this host. HTTP is the client to use; the default is http.DefaultClient.
+	// request to this host by this scheme. HTTP is the client to use; the default is http.DefaultClient.
 	URL    string
 	Header http.Header
 	HTTP   *http.Client
@@ -76,7 +76,7 @@ func (s Server) filled() (Server, error) {
 func (s Server) transport() (t sdk.Transport, end func(), said *tail) {
 	if s.URL != "" {
 		client := *cmp.Or(s.HTTP, http.DefaultClient)
-		client.Transport = headers{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport), s.host(), s.Header}
+		client.Transport = headers{cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport), s.origin(), s.Header}
 		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &client, DisableStandaloneSSE: true}, func() {}, &tail{}
 	}
 	said = &tail{}
@@ -90,20 +90,23 @@ func (s Server) transport() (t sdk.Transport, end func(), said *tail) {
 	return &sdk.CommandTransport{Command: cmd, TerminateDuration: 2 * time.Second}, func() { process.KillGroup(cmd) }, said
 }
 
-// host is where the headers go, and nowhere else.
-func (s Server) host() string {
+// origin is where the headers go, and nowhere else: a host, by the scheme of the URL, so that nothing that was to be encrypted
+// goes out in plain text.
+func (s Server) origin() string {
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		return ""
 	}
-	return at.Host
+	return originOf(at)
 }
 
-// headers adds headers to requests to one host: they hold secrets, and a server may redirect elsewhere.
+func originOf(at *url.URL) string { return at.Scheme + "://" + at.Host }
+
+// headers adds headers to requests to one origin: they hold secrets, and a server may redirect elsewhere.
 type headers struct {
-	next http.RoundTripper
-	host string
-	all  http.Header
+	next   http.RoundTripper
+	origin string
+	all    http.Header
 }
 
 // A journey is what became of the requests of one call.
@@ -117,7 +120,7 @@ type journeyKey struct{}
 // RoundTrip adds the headers, and notes whether the request can have arrived.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	taken, _ := r.Context().Value(journeyKey{}).(*journey)
-	if r.URL.Host == h.host && len(h.all) > 0 {
+	if originOf(r.URL) == h.origin && len(h.all) > 0 {
 		r = r.Clone(r.Context())
 		for name, values := range h.all {
 			r.Header[http.CanonicalHeaderKey(name)] = values

@@ -4,10 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/memory"
+	lanes "github.com/cairnrun/cairn/memory/sqlite"
+	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/anthropic"
 	"github.com/cairnrun/cairn/task/agent/internal/wiretest"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -38,6 +45,58 @@ func TestNativeTool(t *testing.T) {
 	}
 	if !strings.Contains(s.request(1), `"tool_use_id":"m"`) || !strings.Contains(s.request(1), "nothing yet") {
 		t.Errorf("%s", s.request(1))
+	}
+}
+
+// TestMemoryOnTheWire: the files of memory.Files go to the provider as its own type of tool, and what the model does with them, in
+// that type's words, is done to the notes of the bank.
+func TestMemoryOnTheWire(t *testing.T) {
+	s := serve(t, message("tool_use", toolBlock(0, "m1", "memory", `{"command":"create","path":"/memories/build.md","file_text":"Use `+"`make`"+`.\n"}`)),
+		message("tool_use", toolBlock(0, "m2", "memory", `{"command":"view","path":"/memories/build.md"}`)), says("noted"))
+	runs, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db"), Synchronous: sqlite.Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runs.Close()
+	notes, err := lanes.Open(t.Context(), lanes.Config{DB: runs.DB()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane := &memory.Runtime{Store: notes}
+	wf := cairn.Workflow[struct{}, string]{Name: "keep", Result: answerKey, Render: func(*cairn.View, struct{}) cairn.Node {
+		return memory.Memory{Bank: "project-x", Recall: memory.RecallOff, Tools: memory.Files, Children: cairn.Nodes{
+			task.Task[string]{ID: answerKey, Agent: &loop.Agent{Model: s.model()}, Prompt: func(*cairn.View) string { return "go" }}}}
+	}}
+	e, err := engine.Open(t.Context(), engine.Config{Store: runs, Workflows: []cairn.Definer{wf}, Middleware: []engine.Middleware{lane.Middleware}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(context.WithoutCancel(t.Context()))
+	run, err := e.Start(t.Context(), "keep", json.RawMessage(`{}`), engine.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run.Wait(t.Context()); err != nil || string(out.Result) != `"noted"` {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	var sent struct{ Tools []json.RawMessage }
+	if err := json.Unmarshal([]byte(s.request(0)), &sent); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(sent.Tools, func(raw json.RawMessage) bool { return strings.Contains(string(raw), `"memory"`) })
+	if i < 0 {
+		t.Fatalf("there is no tool memory: %s", s.request(0))
+	}
+	if i < len(sent.Tools)-1 {
+		wiretest.Same(t, "the tool", string(sent.Tools[i]), `{"type":"memory_20250818","name":"memory"}`)
+	} else {
+		wiretest.Same(t, "the tool", string(sent.Tools[i]), `{"type":"memory_20250818","name":"memory","cache_control":{"type":"ephemeral"}}`)
+	}
+	if s.betas[0] != "context-management-2025-06-27" {
+		t.Errorf("betas %q", s.betas[0])
+	}
+	if !strings.Contains(s.request(1), "File created successfully at: /memories/build.md") || !strings.Contains(s.request(2), "Use `make`.") {
+		t.Errorf("the model is told\n%s\n%s", s.request(1), s.request(2))
 	}
 }
 

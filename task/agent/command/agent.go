@@ -10,16 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/tool"
@@ -37,14 +37,19 @@ type Config struct {
 	Args []string
 	// Tools are the agent's own, served together with those of the task.
 	Tools []cairn.Tool
+	// Offload is the most bytes of a served tool's result that go to the program, where the engine stores artifacts: of a longer one
+	// it gets the beginning, a reference, and artifact_read. 0 is DefaultOffload, negative never.
+	Offload int
+	// Todo serves the program a list of what it has to do, one for each conversation.
+	Todo bool
 	// Writer says that the program may change what is in Dir: tasks with such agents in one Dir, or in one inside of the other,
 	// that could run at once are a mistake of the tree.
 	Writer bool
 	// ID tells conversations apart that are held in one task about equal prompts.
 	ID string
 	// Inherit are names of variables of this process that the program sees, keys of its provider among them; Env are more, as
-	// NAME=value. Without them it sees PATH, HOME and LANG. In what it writes, values of variables whose name has KEY, TOKEN,
-	// SECRET, PASSWORD or CREDENTIAL in it are cut out before anything is done with that, if they have 8 bytes at least.
+	// NAME=value. Without them it sees PATH, HOME and LANG. In what it writes, values of variables whose name is that of a
+	// credential (KEY, TOKEN, AUTH and the like in it) are cut out before anything is done with that, if they have 8 bytes at least.
 	Inherit, Env []string
 	// Repairs is how often an answer that does not fit is sent back, with what is wrong, in the same session. 0 is
 	// DefaultRepairs, negative none.
@@ -66,6 +71,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	DefaultRepairs     = 3
+	DefaultOffload     = 16 << 10
 	DefaultToolTimeout = 5 * time.Minute
 	DefaultGrace       = 5 * time.Second
 	DefaultMaxLine     = 16 << 20
@@ -78,7 +84,7 @@ type Agent struct {
 	cfg      Config
 	// path is the program, secrets what must not get out, wrong why there is no working with it.
 	path    string
-	secrets *strings.Replacer
+	secrets []string
 	wrong   error
 }
 
@@ -87,6 +93,7 @@ type Agent struct {
 func New(t Template, c Config) *Agent {
 	c.Repairs = or(c.Repairs, DefaultRepairs, 0)
 	c.ToolTimeout = or(c.ToolTimeout, DefaultToolTimeout, 0)
+	c.Offload = or(c.Offload, DefaultOffload, 0)
 	c.Grace = or(c.Grace, DefaultGrace, 0)
 	c.MaxLine = or(c.MaxLine, DefaultMaxLine, DefaultMaxLine)
 	c.MaxOutput = or(c.MaxOutput, DefaultMaxOutput, DefaultMaxOutput)
@@ -95,7 +102,7 @@ func New(t Template, c Config) *Agent {
 	}
 	a := &Agent{template: t, cfg: c}
 	a.path, a.wrong = a.find()
-	a.secrets = a.hidden()
+	a.secrets = secret.OfEnvironment(slices.Concat(t.Inherit, c.Inherit), c.Env)
 	return a
 }
 
@@ -144,33 +151,13 @@ func (a *Agent) find() (path string, err error) {
 	return path, nil
 }
 
-// hidden finds what must not get out.
-func (a *Agent) hidden() *strings.Replacer {
-	var pairs []string
-	hide := func(name, value string) {
-		name = strings.ToUpper(name)
-		secret := slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"}, func(word string) bool { return strings.Contains(name, word) })
-		if secret && len(value) >= 8 {
-			pairs = append(pairs, value, "[redacted]")
-		}
-	}
-	for _, name := range slices.Concat(a.template.Inherit, a.cfg.Inherit) {
-		hide(name, os.Getenv(name))
-	}
-	for _, one := range a.cfg.Env {
-		name, value, _ := strings.Cut(one, "=")
-		hide(name, value)
-	}
-	return strings.NewReplacer(pairs...)
-}
-
 // Check says why the agent can't work: its program or folder is not there, its configuration is wrong, or there are tools,
 // its own or others, and the program can't be served any.
 func (a *Agent) Check(tools bool) error {
 	if a.wrong != nil {
 		return a.wrong
 	}
-	if (tools || len(a.cfg.Tools) > 0) && a.template.MCP == nil {
+	if (tools || len(a.cfg.Tools) > 0 || a.cfg.Todo) && a.template.MCP == nil {
 		return &cairn.Error{Code: NoTools, Message: a.template.Name + " can't be served tools, for its template does not say how", Next: "take the tools away, or set MCP in the template"}
 	}
 	return nil
@@ -184,9 +171,11 @@ func (a *Agent) Identity() string {
 		Program, Dir, Model, System string
 		Tools                       []spec
 		Repairs                     int
+		Offload                     int
+		Todo                        bool `json:",omitempty"`
 		// Delegates are who works behind the tools.
 		Delegates []string
-	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, nil}
+	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, a.cfg.Offload, a.cfg.Todo, nil}
 	for _, t := range a.cfg.Tools {
 		if t.Delegation != nil {
 			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
@@ -243,27 +232,19 @@ func (a *Agent) Run(ctx context.Context, req task.Request) (task.Response, error
 	return c.run(ctx)
 }
 
-// held are the conversations going on, by the journal and their id.
-var held sync.Map
-
-type holding struct {
-	journal cairn.Journal
-	id      string
-}
-
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
-	tools := slices.Concat(a.cfg.Tools, req.Tools)
-	err := a.Check(len(tools) > 0)
+	c := &conversation{agent: a, req: req}
+	if call, ok := cairn.CallFrom(ctx); ok {
+		c.call = *call
+	}
+	c.equip()
+	err := a.Check(len(c.tools) > 0)
 	if err == nil {
-		err = tool.Check(tools...)
+		err = tool.Check(c.tools...)
 	}
 	if err != nil {
 		return nil, task.Permanent(err)
-	}
-	c := &conversation{agent: a, req: req, tools: tools, leave: func() {}}
-	if call, ok := cairn.CallFrom(ctx); ok {
-		c.call = *call
 	}
 	if a.template.native() && req.Schema != nil {
 		c.native = req.Schema
@@ -281,11 +262,8 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	if c.final = cairn.ConversationRecord; scope != "" {
 		c.final = c.id + "." + c.final
 	}
-	if j := c.call.Journal; j != nil && reflect.TypeOf(j).Comparable() {
-		if _, twice := held.LoadOrStore(holding{j, c.id}, true); twice { // they would take each other's records for their own
-			return nil, task.Permanent(errors.New("command: two conversations about one prompt go on in this task at once: give their agents an ID each"))
-		}
-		c.leave = func() { held.Delete(holding{j, c.id}) }
+	if c.leave, err = journal.Enter(c.call.Journal, c.id); err != nil {
+		return nil, err
 	}
 	if err := c.find(); err != nil {
 		c.leave()

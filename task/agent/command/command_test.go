@@ -21,6 +21,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/aspects"
 	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/memory"
@@ -45,6 +46,7 @@ type place struct {
 	bin, home, dir string
 	db             string
 	tally          *tally
+	files          cairn.Artifacts
 }
 
 // tally counts what tools have done.
@@ -59,7 +61,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	root := t.TempDir()
-	p := &place{t, filepath.Join(root, "bin"), filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "cairn.db"), &tally{added: map[string]int{}}}
+	p := &place{t, filepath.Join(root, "bin"), filepath.Join(root, "home"), filepath.Join(root, "work"), filepath.Join(root, "cairn.db"), &tally{added: map[string]int{}}, nil}
 	self, err := os.Executable()
 	must(t, err)
 	for _, dir := range []string{p.bin, p.home, p.dir} {
@@ -149,7 +151,7 @@ func (p *place) open(def cairn.Definer, around ...engine.Middleware) host {
 	p.t.Helper()
 	store, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: p.db, Synchronous: sqlite.Normal})
 	must(p.t, err)
-	e, err := engine.Open(p.t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{def}, Poll: 5 * time.Millisecond, Middleware: around})
+	e, err := engine.Open(p.t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{def}, Poll: 5 * time.Millisecond, Middleware: around, Artifacts: p.files})
 	must(p.t, err)
 	p.t.Cleanup(func() {
 		must(p.t, e.Close(context.WithoutCancel(p.t.Context())))
@@ -558,6 +560,36 @@ func TestToolsOfTheTask(t *testing.T) {
 	}
 }
 
+// TestToolsThatEveryAgentCanHave: long results are put aside, artifact_read brings parts of them back, and a list of things to do is
+// the conversation's, also after it was interrupted, and no other's.
+func TestToolsThatEveryAgentCanHave(t *testing.T) {
+	p := newPlace(t)
+	files, err := artifact.Open(t.TempDir())
+	must(t, err)
+	p.files = files
+	agent := p.agent("claude", "plans", func(c *command.Config) {
+		c.Todo = true
+		c.Tools = []cairn.Tool{tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) {
+			return strings.Repeat("hay\n", 10_000) + "the needle\n" + strings.Repeat("hay\n", 10_000), nil
+		})}
+	})
+	out := p.run(asking(textKey, agent))
+	results := noted(t, p.home, "results")
+	if out.Status != core.Finished || len(results) != 4 {
+		t.Fatalf("%s %v: %.2000q", out.Status, out.Failure, results)
+	}
+	if len(results[1]) > 4000 || !strings.Contains(results[1], "put aside") || !strings.Contains(results[2], "10001:the needle") {
+		t.Errorf("%d bytes: %.500q, then %q", len(results[1]), results[1], results[2])
+	}
+	if !strings.Contains(results[3], `look`) || !strings.Contains(results[3], `done`) {
+		t.Errorf("the list after a pause is %s", results[3])
+	}
+	if err := command.New(command.Template{Name: "simple", Program: filepath.Join(p.bin, "simple"), Args: []string{"{prompt}"}, Format: func(command.Config) command.Format { return command.Text }},
+		command.Config{Dir: p.dir, Todo: true}).Check(false); !errors.Is(err, command.NoTools) {
+		t.Errorf("a list for a program without tools: %v", err)
+	}
+}
+
 // TestUsageBehindTools: what an agent behind a served tool uses is the task's, and that of a killed attempt is not lost.
 func TestUsageBehindTools(t *testing.T) {
 	p := newPlace(t)
@@ -674,6 +706,25 @@ func TestAFinishedTurnIsNotRepeated(t *testing.T) {
 			t.Errorf("a finished conversation was held again: %v", err)
 		}
 	})
+}
+
+// TestUsageOfAFailedConversation is booked by the next attempt, where the one that held it came to no frame; and by no other.
+func TestUsageOfAFailedConversation(t *testing.T) {
+	p := newPlace(t)
+	d := &disk{records: map[string]json.RawMessage{}}
+	try := func(attempt, booked int) (used int64) {
+		d.spent = 0
+		call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, Booked: booked, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
+		node := task.Task[report]{ID: reportKey, Agent: p.agent("claude", "wrong", func(c *command.Config) { c.Repairs = 1 }), Prompt: func(*cairn.View) string { return "do it" }}
+		if _, err := node.Lower().Task.Run(cairn.WithCall(t.Context(), call), call); !errors.Is(err, cairn.InvalidOutput) {
+			t.Fatal(err)
+		}
+		return d.spent
+	}
+	one := try(1, 0)
+	if two, three, four := try(2, 0), try(3, 0), try(4, 3); one == 0 || two != 2*one || three != 3*one || four != one {
+		t.Errorf("booked %d, then %d, %d and %d", one, two, three, four)
+	}
 }
 
 // beats counts heartbeats, and journals nothing.

@@ -10,11 +10,14 @@ import (
 	"strings"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 )
 
 // conversation is one that is being held: a session of the program, and its turns, each a process of its own.
@@ -24,6 +27,8 @@ type conversation struct {
 	// call is the attempt's, the zero value outside of a task.
 	call  cairn.Call
 	tools []cairn.Tool
+	// todo is the list that is served, nil without one.
+	todo *tool.Todo
 	// native is the schema as the program gets it, nil where the prompt spells it out.
 	native json.RawMessage
 	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
@@ -60,40 +65,23 @@ type turnRecord struct {
 	Totals  Totals          `json:"totals,omitempty"`
 }
 
-// lookup reads a record of the journal.
-func lookup[T any](journal cairn.Journal, name string) (out T, found bool, err error) {
-	if journal == nil {
-		return out, false, nil
+// equip puts the tools together.
+func (c *conversation) equip() {
+	if c.agent.cfg.Todo {
+		c.todo = &tool.Todo{}
 	}
-	raw, found := journal.Lookup(name)
-	if !found {
-		return out, false, nil
+	most := c.agent.cfg.Offload
+	if c.call.Artifacts == nil {
+		most = 0
 	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, false, task.Permanent(fmt.Errorf("command: the journal's %s can't be read: %w", name, err))
-	}
-	return out, true, nil
-}
-
-func (c *conversation) record(ctx context.Context, name string, value any) error {
-	if c.call.Journal == nil {
-		return nil
-	}
-	raw, err := schema.Encode(value)
-	if err == nil {
-		err = c.call.Journal.Record(context.WithoutCancel(ctx), name, raw)
-	}
-	if err != nil {
-		return fmt.Errorf("command: record %s: %w", name, err)
-	}
-	return nil
+	c.tools = toolset.Set{Own: c.agent.cfg.Tools, Others: c.req.Tools, Offload: most, Todo: c.todo}.Tools()
 }
 
 // find reads which conversation is the current one, and its session.
 func (c *conversation) find() error {
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
+		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), c.name+".failed")
 		if err != nil {
 			return err
 		}
@@ -102,10 +90,42 @@ func (c *conversation) find() error {
 		}
 		c.earlier = append(c.earlier, f)
 	}
-	s, _, err := lookup[sessionRecord](c.call.Journal, c.name+".session")
+	s, _, err := journal.Get[sessionRecord](journal.Of(c.call.Journal), c.name+".session")
 	c.session = s.Session
 	return err
 }
+
+// settle books what lost attempts have used, in this conversation and the failed ones before it.
+func (c *conversation) settle(ctx context.Context) error {
+	owed, err := journal.Settle(ctx, &c.call, c.id, func(d *journal.Debt) error {
+		for n := range len(c.earlier) + 1 {
+			name := fmt.Sprintf("%s.%d", c.id, n+1)
+			for n := 1; ; n++ {
+				turn, found, err := journal.Step[turnRecord](c.call.Journal.Lookup, turnName(name, n))
+				if err != nil {
+					return err
+				}
+				if !found {
+					break
+				}
+				d.Add(turn.Attempt, turn.Usage)
+			}
+			if err := eachCall(c.call.Journal, name, func(n int, _ toolcall.Intent) error {
+				out, _, err := journal.Step[toolcall.Outcome](c.call.Journal.Lookup, callName(name, n))
+				d.Add(out.Attempt, out.Usage)
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.spend(ctx, owed)
+	return err
+}
+
+// turnName is the name of the n-th turn of a conversation.
+func turnName(conversation string, n int) string { return fmt.Sprintf("%s.turn.%d", conversation, n) }
 
 // run holds the conversation, and says in the journal if it came to no good end.
 func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
@@ -131,11 +151,14 @@ func (c *conversation) close(ctx context.Context, finished bool) error {
 		return nil
 	}
 	f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
-	return c.record(ctx, c.name+".failed", f)
+	return journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.name+".failed", f)
 }
 
 // equipped holds the conversation with a folder for files and a server of tools.
 func (c *conversation) equipped(ctx context.Context) (resp task.Response, err error) {
+	if err = c.settle(ctx); err != nil {
+		return resp, err
+	}
 	if c.dir, err = os.MkdirTemp("", "cairn-command-"); err != nil { // its owner's only
 		return resp, fmt.Errorf("command: a folder for the program's files: %w", err)
 	}
@@ -170,7 +193,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		}
 		output, wrong := c.answer(turn)
 		if wrong == nil {
-			return task.Response{Text: turn.Text, Output: output}, c.record(ctx, c.final, said(first, turn, output))
+			return task.Response{Text: turn.Text, Output: output}, journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.final, said(first, turn, output))
 		}
 		if n > c.agent.cfg.Repairs {
 			return task.Response{}, c.fail(&cairn.Failure{Code: cairn.InvalidOutput, Message: fmt.Sprintf("the answer of %s is refused: %v", c.agent.template.Name, wrong)})
@@ -246,9 +269,7 @@ const goOn = "You were interrupted. Go on with your task where you were. What yo
 
 // turn is the n-th of the conversation: from the journal, or else from the program.
 func (c *conversation) turn(ctx context.Context, n int, first, refused string) (turnRecord, error) {
-	fresh := false
-	rec, err := task.Step(ctx, fmt.Sprintf("%s.turn.%d", c.name, n), func(ctx context.Context) (turnRecord, error) {
-		fresh = true
+	rec, err := task.Step(ctx, turnName(c.name, n), func(ctx context.Context) (turnRecord, error) {
 		return c.ask(ctx, n, first, refused)
 	})
 	if err != nil {
@@ -256,9 +277,6 @@ func (c *conversation) turn(ctx context.Context, n int, first, refused string) (
 	}
 	if rec.Totals != nil {
 		c.totals = rec.Totals
-	}
-	if !fresh && rec.Attempt > c.call.Booked {
-		c.spend(ctx, rec.Usage) // by an attempt that died before it could be committed
 	}
 	return rec, nil
 }

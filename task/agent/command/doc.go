@@ -34,7 +34,8 @@
 //
 // # Tools
 //
-// The agent's own and the task's tools are served over MCP, by a server for this attempt alone on the loopback interface. Who
+// A list of things to do (Config.Todo) and, where the engine stores artifacts, artifact_read for what was put aside of long results
+// (Config.Offload) join the agent's own tools and the task's. They are served over MCP, by a server for this attempt alone on the loopback interface. Who
 // calls has to send a secret, which stands in a file that only its owner can read, or in the program's environment; it is cut
 // out of all that the program writes. Every call is in the journal before it begins and when it has ended, as those of package
 // loop, and with the same promises: see package toolcall. A call has the name

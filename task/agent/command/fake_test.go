@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -380,6 +381,20 @@ var acts = map[string]func(f *fake){
 		f.call("remember", `{"text":"the sky is blue"}`)
 		f.call("recall", `{"query":"sky"}`)
 		f.end("hello")
+	},
+	// It plans, looks at something long, and reads on where that was put aside. Then it has to wait, and goes on with its list.
+	"plans": func(f *fake) {
+		f.begin()
+		if f.runs() > 1 {
+			f.call("todo", `{"done":[1]}`)
+			f.end("hello")
+			return
+		}
+		f.call("todo", `{"add":["look"]}`)
+		hash := regexp.MustCompile(`[0-9a-f]{64}`).FindString(f.call("look", `{}`))
+		f.call("artifact_read", `{"artifact":"`+hash+`","grep":"needle"}`)
+		f.line(obj{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "session_id": f.session, "result": "API Error: 429 slow down"})
+		os.Exit(1)
 	},
 	// It tells all it knows, everywhere.
 	"leaks": func(f *fake) {

@@ -21,7 +21,9 @@ import (
 	"github.com/cairnrun/cairn/internal/grapheme"
 	childprocess "github.com/cairnrun/cairn/internal/process"
 	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
 
@@ -98,9 +100,9 @@ func (c *conversation) command(say string) (*exec.Cmd, *os.File, error) {
 		m := a.template.MCP
 		c.mcpValues(v)
 		if m.Config != "" {
-			secret := maps.Clone(v)
-			secret["{mcp_token}"] = c.served.Token
-			config, _ := secret.fill(m.Config)
+			own := maps.Clone(v)
+			own["{mcp_token}"] = c.served.Token
+			config, _ := own.fill(m.Config)
 			v["{mcp_config}"] = put("mcp.json", config)
 		}
 		if m.TokenEnv != "" {
@@ -338,15 +340,16 @@ func (c *conversation) told(ctx context.Context, session string) error {
 		return &cairn.Failure{Code: Failed, Message: fmt.Sprintf("%s tells a session that can't be one: %.50q", c.agent.template.Name, session)}
 	}
 	c.session = session
-	return c.record(ctx, c.name+".session", sessionRecord{session, c.call.Attempt})
+	return journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.name+".session", sessionRecord{session, c.call.Attempt})
 }
 
 // hide cuts out secrets.
 func (c *conversation) hide(text string) string {
+	secrets := c.agent.secrets
 	if c.served != nil {
-		text = strings.ReplaceAll(text, c.served.Token, "[redacted]")
+		secrets = append(slices.Clip(secrets), c.served.Token)
 	}
-	return c.agent.secrets.Replace(text)
+	return secret.Redact(text, secrets...)
 }
 
 // tell passes an event on.

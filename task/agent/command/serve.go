@@ -15,9 +15,11 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
+	"github.com/cairnrun/cairn/tool"
 	"github.com/cairnrun/cairn/tool/mcp"
 )
 
@@ -64,11 +66,9 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
-	used, err := s.recall(ctx, c.call.Journal, c.call.Booked)
-	if err != nil {
+	if err := s.recall(ctx, c.call.Journal, c.todo); err != nil {
 		return err
 	}
-	c.spend(ctx, used)
 	tools := make([]cairn.Tool, len(c.tools))
 	for i, t := range c.tools {
 		tools[i] = t
@@ -88,39 +88,57 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 	return nil
 }
 
-func (s *served) of(n int) string { return fmt.Sprintf("%s.tool.%d", s.name, n) }
+// callName is the name of the n-th call of a conversation.
+func callName(conversation string, n int) string { return fmt.Sprintf("%s.tool.%d", conversation, n) }
 
-// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now, and so
-// is what agents behind them have used, unless it is booked.
-func (s *served) recall(ctx context.Context, journal cairn.Journal, booked int) (used []cairn.Usage, err error) {
-	for n := 1; n < s.next+gap; n++ {
-		intent, found, err := toolcall.Lookup(journal, s.of(n))
+// eachCall goes through the calls of a conversation that are in the journal.
+func eachCall(j cairn.Journal, conversation string, do func(n int, what toolcall.Intent) error) error {
+	last := 0
+	for n := 1; n <= last+gap; n++ {
+		intent, found, err := toolcall.Lookup(j, callName(conversation, n))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !found {
 			continue
 		}
+		last = n
+		if err := do(n, intent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recall finds the calls of earlier attempts. What those that have an outcome emitted and wrote is this attempt's now, and the list
+// of things to do is what the last of them has made of it.
+func (s *served) recall(ctx context.Context, j cairn.Journal, todo *tool.Todo) error {
+	var newest int64
+	return eachCall(j, s.name, func(n int, intent toolcall.Intent) error {
 		s.next = n + 1
+		name := callName(s.name, n)
 		key, err := keyOf(intent.Tool, intent.Input, intent.InputHash)
 		if err != nil {
-			return nil, task.Permanent(fmt.Errorf("command: the journal's %s: %w", s.of(n), err))
+			return task.Permanent(fmt.Errorf("command: the journal's %s: %w", name, err))
 		}
-		_, answered := journal.Lookup(s.of(n))
+		_, answered := j.Lookup(name)
 		if answered {
-			out, err := task.Step(ctx, s.of(n), func(context.Context) (toolcall.Outcome, error) {
+			out, err := task.Step(ctx, name, func(context.Context) (toolcall.Outcome, error) {
 				return toolcall.Outcome{}, errors.New("its record is gone")
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if out.Attempt > booked {
-				used = append(used, out.Usage...)
+			if todo != nil && out.Tool == toolset.Todo && !out.Error && out.Ended >= newest {
+				newest = out.Ended
+				if err := todo.Restore(json.RawMessage(out.Text)); err != nil {
+					return task.Permanent(err)
+				}
 			}
 		}
 		s.earlier[key] = append(s.earlier[key], madeCall{n, answered})
-	}
-	return used, nil
+		return nil
+	})
 }
 
 // keyOf stands for a tool and its input, or the hash of that.
@@ -177,7 +195,7 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 		return nil, errors.New("the attempt is over")
 	}
 	defer s.running.Done()
-	out, err := s.caller.Do(request, s.of(n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
+	out, err := s.caller.Do(request, callName(s.name, n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
 	if err != nil {
 		if request.Err() == nil || attempt.Err() != nil {
 			s.fail(attempt, err)

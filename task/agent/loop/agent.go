@@ -13,6 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -165,7 +166,7 @@ func (a *Agent) Models() (names []string) {
 
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
-	c := &conversation{agent: a, req: req, leave: func() {}}
+	c := &conversation{agent: a, req: req}
 	if a.Model == nil {
 		return nil, task.Permanent(errors.New("loop: the agent has no Model"))
 	}
@@ -189,7 +190,8 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 	} else {
 		c.final = c.id + "." + Conversation
 	}
-	if err := c.enter(); err != nil {
+	var err error
+	if c.leave, err = journal.Enter(c.call.Journal, c.id); err != nil {
 		return nil, err
 	}
 	if err := c.find(); err != nil {
@@ -203,19 +205,4 @@ func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, erro
 func (a *Agent) structures(schema json.RawMessage) bool {
 	s, ok := a.Model.(Structurer)
 	return ok && schema != nil && s.Structures(schema)
-}
-
-// lookup reads a record of the journal.
-func lookup[T any](journal cairn.Journal, name string) (out T, found bool, err error) {
-	if journal == nil {
-		return out, false, nil
-	}
-	raw, found := journal.Lookup(name)
-	if !found {
-		return out, false, nil
-	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, false, task.Permanent(fmt.Errorf("loop: the journal's %s can't be read: %w", name, err))
-	}
-	return out, true, nil
 }

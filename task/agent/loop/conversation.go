@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"sync"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/window"
 	"github.com/cairnrun/cairn/tool"
 )
@@ -35,8 +32,6 @@ type conversation struct {
 	// id names all conversations of this agent and prompt in the journal, name this one: the first, or the one after as many
 	// failed ones. final names the record of the finished one.
 	id, name, final string
-	// owed is what failed ones have used that is in no frame.
-	owed []cairn.Usage
 	// earlier are the failed ones.
 	earlier []answer.Failed
 	// plan plans the windows, todo is the list that is repeated in them, if there is one.
@@ -58,31 +53,11 @@ type conversation struct {
 	leave func()
 }
 
-// held are the conversations going on, by the journal and their id.
-var held sync.Map
-
-type holding struct {
-	journal cairn.Journal
-	id      string
-}
-
-// enter refuses a second conversation under the same name: they would take each other's records for their own.
-func (c *conversation) enter() error {
-	if c.call.Journal == nil || !reflect.TypeOf(c.call.Journal).Comparable() {
-		return nil
-	}
-	if _, twice := held.LoadOrStore(holding{c.call.Journal, c.id}, true); twice {
-		return task.Permanent(errors.New("loop: two conversations about one prompt go on in this task at once: give their agents an ID each"))
-	}
-	c.leave = func() { held.Delete(holding{c.call.Journal, c.id}) }
-	return nil
-}
-
-// find reads which conversation is the current one.
+// find reads which conversation is the current one, and which have failed before.
 func (c *conversation) find() error {
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := lookup[answer.Failed](c.call.Journal, c.name+".failed")
+		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), c.name+".failed")
 		if err != nil {
 			return err
 		}
@@ -90,28 +65,23 @@ func (c *conversation) find() error {
 			return nil
 		}
 		c.earlier = append(c.earlier, f)
-		if f.Attempt > c.call.Booked { // it was killed between its last words and its frame
-			h, err := read(c.call.Journal.Lookup, c.name)
-			if err != nil {
-				return err
-			}
-			c.owed = append(c.owed, h.usedAfter(c.call.Booked)...)
-		}
 	}
 }
 
-func (c *conversation) record(ctx context.Context, name string, value any) error {
-	if c.call.Journal == nil {
+// settle books what lost attempts have used, in this conversation and the failed ones before it.
+func (c *conversation) settle(ctx context.Context) error {
+	owed, err := journal.Settle(ctx, &c.call, c.id, func(d *journal.Debt) error {
+		for n := range len(c.earlier) + 1 {
+			h, err := read(c.call.Journal.Lookup, fmt.Sprintf("%s.%d", c.id, n+1))
+			if err != nil {
+				return err
+			}
+			h.used(d)
+		}
 		return nil
-	}
-	raw, err := schema.Encode(value)
-	if err == nil {
-		err = c.call.Journal.Record(ctx, name, raw)
-	}
-	if err != nil {
-		return fmt.Errorf("loop: record %s: %w", name, err)
-	}
-	return nil
+	})
+	c.spend(ctx, owed)
+	return err
 }
 
 // run holds the conversation, and says in the journal if it came to no good end.
@@ -140,7 +110,7 @@ func (c *conversation) close(ctx context.Context, finished bool) error {
 		return nil
 	}
 	f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
-	return c.record(ctx, c.name+".failed", f)
+	return journal.Put(ctx, c.call.Journal, c.name+".failed", f)
 }
 
 // fail ends the conversation for good.
@@ -151,7 +121,9 @@ func (c *conversation) fail(code cairn.Code, permanent bool, format string, args
 
 // hold goes through the conversation from its first message to its answer.
 func (c *conversation) hold(ctx context.Context) (task.Response, error) {
-	c.spend(ctx, c.owed)
+	if err := c.settle(ctx); err != nil {
+		return task.Response{}, err
+	}
 	opening, err := task.Step(ctx, c.name+".start", c.opening)
 	if err != nil {
 		return task.Response{}, err
@@ -185,7 +157,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 		}
 		output, wrong := c.answer(window.Said(turn.Blocks))
 		if wrong == nil {
-			return task.Response{Text: window.Said(turn.Blocks), Output: output}, c.record(ctx, c.final, c.plan.Messages())
+			return task.Response{Text: window.Said(turn.Blocks), Output: output}, journal.Put(ctx, c.call.Journal, c.final, c.plan.Messages())
 		}
 		if repairs == 0 {
 			return task.Response{}, c.fail(cairn.InvalidOutput, false, "the model's answer is refused: %v", wrong)
@@ -226,8 +198,6 @@ type turnRecord struct {
 	Plan window.Plan `json:"plan"`
 	// Repair is what the user has said before it about a refused answer.
 	Repair string `json:"repair,omitempty"`
-	// Compaction is what the compactor has used before it.
-	Compaction []cairn.Usage `json:"compaction,omitempty"`
 	Turn
 }
 
@@ -235,18 +205,18 @@ type turnRecord struct {
 func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	name := fmt.Sprintf("%s.turn.%d", c.name, n)
 	fresh := false
-	var announced announcement
-	defer func() { _ = announced.wait() }() // after a panic, too
+	var announced journal.Beside
+	defer func() { _ = announced.Wait() }() // after a panic, too
 	rec, err := task.Step(ctx, name, func(ctx context.Context) (turnRecord, error) {
 		fresh = true
-		plan, spent, err := c.decide(ctx, name, n)
+		plan, err := c.decide(ctx, name, n)
 		if err != nil {
 			return turnRecord{}, err
 		}
 		turn, err := c.ask(ctx, name, n, plan, &announced)
-		return turnRecord{c.call.Attempt, plan, c.repair, spent, turn}, err
+		return turnRecord{c.call.Attempt, plan, c.repair, turn}, err
 	})
-	if lost := announced.wait(); err == nil {
+	if lost := announced.Wait(); err == nil {
 		err = lost
 	}
 	if errors.Is(err, ContextFull) { // a new conversation is shorter, unless it is the first message that does not fit
@@ -258,9 +228,6 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	if !fresh {
 		c.plan.Apply(rec.Plan)
 		c.allowed = rec.Plan.Allowed
-		if rec.Attempt > c.call.Booked {
-			c.spend(ctx, slices.Concat(rec.Compaction, rec.Usage)) // by an attempt that died before it could be committed
-		}
 	}
 	return rec.Turn, nil
 }
@@ -284,31 +251,6 @@ type intent struct {
 	Repair string       `json:"repair,omitempty"`
 }
 
-// announcement is an intent on its way to the journal. The zero value is none.
-type announcement struct {
-	done chan struct{}
-	err  error
-}
-
-// announce records the intent of a call that does no harm when it is made again, while the call is made: nothing depends
-// on which of them is first, and the disk can write the intent together with what comes of it.
-func (c *conversation) announce(ctx context.Context, name string, what intent, a *announcement) {
-	a.done = make(chan struct{})
-	go func() {
-		defer close(a.done)
-		a.err = c.record(ctx, name+".intent", what)
-	}()
-}
-
-// wait returns when the intent is durable, or can't be.
-func (a *announcement) wait() error {
-	if a.done == nil {
-		return nil
-	}
-	<-a.done
-	return a.err
-}
-
 // key is the idempotency key of a call.
 func (c *conversation) key(name string) string {
 	if c.call.IdempotencyKey == "" {
@@ -318,23 +260,24 @@ func (c *conversation) key(name string) string {
 }
 
 // ask makes the model call.
-func (c *conversation) ask(ctx context.Context, name string, n int, plan window.Plan, announced *announcement) (Turn, error) {
+func (c *conversation) ask(ctx context.Context, name string, n int, plan window.Plan, announced *journal.Beside) (Turn, error) {
 	w := c.window(name)
 	return c.patiently(ctx, c.agent.Model, w, n, func() {
-		c.announce(ctx, name, intent{Key: w.Key, Attempt: c.call.Attempt, Plan: &plan, Repair: c.repair}, announced)
+		announced.Put(ctx, c.call.Journal, name+".intent", intent{Key: w.Key, Attempt: c.call.Attempt, Plan: &plan, Repair: c.repair})
 	})
 }
 
 // patiently makes a call, and makes it again after a failure that may pass. Admitted is called when the budgets allow the
-// first.
+// first. The usage of the turn has the failed calls too, the last one's comes last.
 func (c *conversation) patiently(ctx context.Context, model Model, w Window, n int, admitted func()) (Turn, error) {
 	w.Observe = func(ev Event) {
 		_ = task.Heartbeat(ctx, nil) // why to stop is read from the context
 		c.tell(ev, n)
 	}
+	var failed []cairn.Usage
 	for try := 0; ; try++ {
 		if err := task.Admit(ctx); err != nil {
-			return Turn{}, err
+			return Turn{Usage: failed}, err
 		}
 		if try == 0 {
 			admitted()
@@ -342,15 +285,14 @@ func (c *conversation) patiently(ctx context.Context, model Model, w Window, n i
 		w.Observe(Event{Kind: TurnBegun})
 		turn, err := model.Call(ctx, w)
 		c.spend(ctx, turn.Usage)
+		turn.Usage = append(failed, turn.Usage...)
 		w.Observe(Event{Kind: TurnEnded, Failed: err != nil})
 		if err == nil {
 			return turn, nil
 		}
-		if ctx.Err() != nil || !transient(err) || try >= orDefault(c.agent.Retries, DefaultRetries, 0) {
-			return Turn{}, err
-		}
-		if again := pause(ctx, err, try); !again {
-			return Turn{}, err
+		failed = turn.Usage
+		if ctx.Err() != nil || !transient(err) || try >= orDefault(c.agent.Retries, DefaultRetries, 0) || !pause(ctx, err, try) {
+			return Turn{Usage: failed}, err
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -26,6 +26,8 @@ type Held struct {
 	Calls []Made
 	// Failure says why the conversation came to no good end, "" if it did not.
 	Failure string
+	// pending is the compaction before a call that was never begun.
+	pending summary
 }
 
 // Made is a call of the model.
@@ -39,18 +41,20 @@ type Made struct {
 	Results  []window.Block
 	// Compaction is what the compactor has used before it, if it was asked.
 	Compaction []cairn.Usage
-	repair     string
-	tools      []toolcall.Outcome
+	// compacted is the attempt that has asked the compactor.
+	compacted int
+	repair    string
+	tools     []toolcall.Outcome
 }
 
 // Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
-func Read(journal map[string]json.RawMessage) ([]Held, error) {
+func Read(records map[string]json.RawMessage) ([]Held, error) {
 	var list []Held
 	find := func(name string) (json.RawMessage, bool) {
-		raw, found := journal[name]
+		raw, found := records[name]
 		return raw, found
 	}
-	for _, name := range slices.Sorted(maps.Keys(journal)) {
+	for _, name := range slices.Sorted(maps.Keys(records)) {
 		conversation, begins := strings.CutSuffix(name, ".start")
 		if !begins || !strings.HasPrefix(name, "loop.") {
 			continue
@@ -72,91 +76,79 @@ func (h Held) begun() int64 {
 	return h.Calls[0].Plan.At
 }
 
-// finds looks a record up by its name.
-type finds func(name string) (json.RawMessage, bool)
-
-func read(journal finds, conversation string) (Held, error) {
+func read(find journal.Find, conversation string) (Held, error) {
 	h := Held{Name: conversation}
-	if _, err := value(journal, conversation+".start", &h.Opening); err != nil {
+	var err error
+	if h.Opening, _, err = journal.Step[window.Opening](find, conversation+".start"); err != nil {
 		return h, err
 	}
-	var wrong answer.Failed
-	if raw, ok := journal(conversation + ".failed"); ok {
-		if err := json.Unmarshal(raw, &wrong); err != nil {
-			return h, unreadable(conversation+".failed", err)
-		}
+	wrong, failed, err := journal.Get[answer.Failed](find, conversation+".failed")
+	if err != nil {
+		return h, err
+	}
+	if failed {
 		h.Failure = strings.TrimSuffix(string(wrong.Code)+": "+wrong.Message, ": ")
 	}
 	for n := 1; ; n++ {
-		name := conversation + ".turn." + strconv.Itoa(n)
-		var rec turnRecord
-		finished, err := value(journal, name, &rec)
+		m, begun, err := readCall(find, conversation, n)
 		if err != nil {
 			return h, err
 		}
-		if !finished {
-			raw, begun := journal(name + ".intent")
-			if !begun {
-				return h, nil
-			}
-			var what intent
-			if err := json.Unmarshal(raw, &what); err != nil {
-				return h, unreadable(name+".intent", err)
-			}
-			if what.Plan != nil {
-				h.Calls = append(h.Calls, Made{N: n, Attempt: what.Attempt, Plan: *what.Plan, repair: what.Repair})
-			}
+		if !begun {
+			h.pending = summary{Attempt: m.compacted, Usage: m.Compaction}
 			return h, nil
 		}
-		m := Made{N: n, Attempt: rec.Attempt, Plan: rec.Plan, Finished: true, Turn: rec.Turn, Compaction: rec.Compaction, repair: rec.Repair}
-		for i, use := range window.Uses(rec.Blocks) {
-			var out toolcall.Outcome
-			found, err := value(journal, fmt.Sprintf("%s.tool.%d", name, i+1), &out)
-			if err != nil {
-				return h, err
-			}
-			if found {
-				m.Results = append(m.Results, resultOf(use, out))
-				m.tools = append(m.tools, out)
-			}
-		}
 		h.Calls = append(h.Calls, m)
+		if !m.Finished {
+			return h, nil
+		}
 	}
 }
 
-// usedAfter is what attempts after one have used in the conversation.
-func (h Held) usedAfter(attempt int) (used []cairn.Usage) {
-	for _, m := range h.Calls {
-		if m.Finished && m.Attempt > attempt {
-			used = append(append(used, m.Compaction...), m.Turn.Usage...)
-		}
-		for _, out := range m.tools {
-			if out.Attempt > attempt {
-				used = append(used, out.Usage...)
-			}
-		}
-	}
-	return used
-}
-
-// value reads what a step has recorded.
-func value(journal finds, name string, into any) (found bool, err error) {
-	raw, found := journal(name)
-	if !found {
-		return false, nil
-	}
-	inner, err := task.StepValue(raw)
-	if err == nil {
-		err = json.Unmarshal(inner, into)
-	}
+// readCall reads what there is of the n-th call.
+func readCall(find journal.Find, conversation string, n int) (m Made, begun bool, err error) {
+	name := conversation + ".turn." + strconv.Itoa(n)
+	compaction, _, err := journal.Step[summary](find, name+".compact")
 	if err != nil {
-		return false, unreadable(name, err)
+		return m, false, err
 	}
-	return true, nil
+	m = Made{N: n, Compaction: compaction.Usage, compacted: compaction.Attempt}
+	rec, finished, err := journal.Step[turnRecord](find, name)
+	if err != nil {
+		return m, false, err
+	}
+	if !finished {
+		what, begun, err := journal.Get[intent](find, name+".intent")
+		if err != nil || !begun || what.Plan == nil {
+			return m, false, err
+		}
+		m.Attempt, m.Plan, m.repair = what.Attempt, *what.Plan, what.Repair
+		return m, true, nil
+	}
+	m.Attempt, m.Plan, m.Finished, m.Turn, m.repair = rec.Attempt, rec.Plan, true, rec.Turn, rec.Repair
+	for i, use := range window.Uses(rec.Blocks) {
+		out, found, err := journal.Step[toolcall.Outcome](find, fmt.Sprintf("%s.tool.%d", name, i+1))
+		if err != nil {
+			return m, false, err
+		}
+		if found {
+			m.Results = append(m.Results, resultOf(use, out))
+			m.tools = append(m.tools, out)
+		}
+	}
+	return m, true, nil
 }
 
-func unreadable(name string, err error) error {
-	return fmt.Errorf("loop: the journal's %s can't be read: %w", name, err)
+// used tells what each attempt has used in the conversation.
+func (h Held) used(d *journal.Debt) {
+	for _, m := range h.Calls {
+		d.Add(m.compacted, m.Compaction)
+		d.Add(m.Attempt, m.Turn.Usage)
+		for _, out := range m.tools {
+			d.Add(out.Attempt, out.Usage)
+		}
+	}
+	d.Add(h.pending.Attempt, h.pending.Usage)
 }
 
 // Window makes the window of the n-th call again. It is false where it is not the one that the call has seen, which the

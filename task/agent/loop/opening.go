@@ -6,42 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
 	"github.com/cairnrun/cairn/tool"
 )
 
-// Names of the tools that the loop brings along, and how much of what is put aside stays in view.
-const (
-	todoTool     = "todo"
-	artifactTool = "artifact_read"
-	offloadHead  = 2 << 10
-	mostReminder = 2 << 10
-)
+// mostReminder is how much of the prompt is said again, in bytes.
+const mostReminder = 2 << 10
 
-// equip puts the tools together: the agent's own, those of the loop, and those of the task, which may differ from task to task
-// and so stand last.
+// equip puts the tools together.
 func (c *conversation) equip() {
-	most := c.offload()
-	wrap := func(tools []cairn.Tool) []cairn.Tool {
-		if most == 0 {
-			return tools
-		}
-		return tool.Offload{Max: most, Head: min(offloadHead, most/2), Store: task.WriteArtifact}.Wrap(tools)
-	}
-	own, others := wrap(c.agent.Tools), wrap(c.req.Tools)
 	if c.agent.Todo {
 		c.todo = &tool.Todo{}
-		own = append(own, c.todo.Tool())
 	}
-	named := func(t cairn.Tool) bool { return t.Name == artifactTool }
-	if most > 0 && (len(own)+len(others) > 0 || c.long(most)) && !slices.ContainsFunc(own, named) && !slices.ContainsFunc(others, named) {
-		own = append(own, tool.ReadArtifact())
-	}
-	c.tools = slices.Concat(own, others)
+	most := c.offload()
+	c.tools = toolset.Set{Own: c.agent.Tools, Others: c.req.Tools, Offload: most, Aside: most > 0 && c.long(most), Todo: c.todo}.Tools()
 }
 
 // offload is from how many bytes on a text is put aside; 0 is never.
@@ -127,7 +109,7 @@ func (c *conversation) prompt(ctx context.Context) (string, error) {
 		}
 		b.WriteString(c.req.Prompt[at:dep.From])
 		b.WriteString(task.Dep(dep.Name, fmt.Sprintf("%s\n[This is the beginning of %d bytes. All of it is the artifact %s: read parts of it with %s.]",
-			cut(dep.Body, min(offloadHead, most/2)), len(dep.Body), kept.Hash, artifactTool)))
+			cut(dep.Body, min(toolset.Head, most/2)), len(dep.Body), kept.Hash, toolset.Artifact)))
 		at = dep.To
 	}
 	b.WriteString(c.req.Prompt[at:])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -33,7 +34,7 @@ func (c *Compactor) identity() string {
 }
 
 // decide plans the n-th call, and does what has to be done before it: what is taken out is put aside, or summed up.
-func (c *conversation) decide(ctx context.Context, name string, n int) (window.Plan, []cairn.Usage, error) {
+func (c *conversation) decide(ctx context.Context, name string, n int) (window.Plan, error) {
 	now := window.Now{At: time.Now().UnixMilli(), Vary: c.vary(n)}
 	if c.todo != nil && !c.told {
 		now.Todo = c.todo.Text()
@@ -49,16 +50,15 @@ func (c *conversation) decide(ctx context.Context, name string, n int) (window.P
 			group.Go(func() error { return c.keep(ctx, place) })
 		}
 		if err := group.Wait(); err != nil {
-			return plan, nil, err
+			return plan, err
 		}
 	}
-	var spent []cairn.Usage
 	if plan.Compact != nil {
 		s, err := c.summarize(ctx, name, n, *plan.Compact)
 		if err != nil {
-			return plan, nil, err
+			return plan, err
 		}
-		spent, plan.Compact.Text = s.Usage, s.Text
+		plan.Compact.Text = s.Text
 	}
 	c.plan.Apply(plan)
 	c.allowed = plan.Allowed
@@ -73,7 +73,7 @@ func (c *conversation) decide(ctx context.Context, name string, n int) (window.P
 	if plan.Half {
 		c.tell(Event{Kind: HalfFull}, n)
 	}
-	return plan, spent, nil
+	return plan, nil
 }
 
 // keep puts the whole text of a result aside.
@@ -107,9 +107,7 @@ type summary struct {
 // code can tell to be missing is put behind it.
 func (c *conversation) summarize(ctx context.Context, name string, n int, part window.Summary) (summary, error) {
 	compactor := c.agent.Compactor
-	fresh := false
-	s, err := task.Step(ctx, name+".compact", func(ctx context.Context) (summary, error) {
-		fresh = true
+	return task.Step(ctx, name+".compact", func(ctx context.Context) (summary, error) {
 		out := summary{Attempt: c.call.Attempt}
 		ask := compactor.Prompt
 		if ask == "" {
@@ -128,10 +126,6 @@ func (c *conversation) summarize(ctx context.Context, name string, n int, part w
 		out.Text = window.Complete(text, c.plan.Missing(part))
 		return out, nil
 	})
-	if err == nil && !fresh && s.Attempt > c.call.Booked {
-		c.spend(ctx, s.Usage)
-	}
-	return s, err
 }
 
 // condense is one call of the compactor.
@@ -170,7 +164,7 @@ func (c *conversation) shown(tools []window.Tool) []cairn.Tool {
 func (c *conversation) remember(results []window.Block) error {
 	c.told = false
 	for _, b := range results {
-		if c.todo == nil || b.Name != todoTool || b.Error {
+		if c.todo == nil || b.Name != toolset.Todo || b.Error {
 			continue
 		}
 		c.told = true

@@ -25,23 +25,17 @@ func (c *conversation) results(ctx context.Context, n int, calls []window.Block)
 			}
 			c.tell(Event{Kind: kind, Name: use.Name, ID: use.ID, Failed: err != nil}, n)
 		}}
-	results, outs := make([]window.Block, len(calls)), make([]toolcall.Outcome, len(calls))
+	results := make([]window.Block, len(calls))
 	var group errgroup.Group
 	group.SetLimit(orDefault(c.agent.Parallel, DefaultParallel, DefaultParallel))
 	for i, use := range calls {
 		// The number stands for the call, not its id: some servers give the same id twice, or none.
 		name := fmt.Sprintf("%s.turn.%d.tool.%d", c.name, n, i+1)
-		group.Go(func() (err error) {
-			outs[i], err = caller.Do(ctx, name, use)
-			results[i] = resultOf(use, outs[i])
+		group.Go(func() error {
+			out, err := caller.Do(ctx, name, use)
+			results[i] = resultOf(use, out)
 			return err
 		})
 	}
-	err := group.Wait()
-	for _, out := range outs {
-		if !out.Fresh && out.Attempt > c.call.Booked { // what is fresh was told as it was used
-			c.spend(ctx, out.Usage) // by an attempt that died before it could be committed
-		}
-	}
-	return results, err
+	return results, group.Wait()
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
-	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task/agent/internal/credential"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
@@ -70,7 +69,7 @@ func joined(code, message string) string {
 
 // told is the failure of an error without a status.
 func (m *Model) told(code, message string, secrets []string) error {
-	f := &cairn.Failure{Code: loop.ModelUnavailable, Message: loop.Redact(m.cfg.Provider+" failed: "+joined(code, message), secrets...)}
+	f := loop.Broken(m.cfg.Provider+" failed", errors.New(joined(code, message)), secrets...)
 	switch {
 	case code == "rate_limit_exceeded":
 		f.Code = loop.RateLimited

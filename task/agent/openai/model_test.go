@@ -135,6 +135,7 @@ func TestErrors(t *testing.T) {
 			"empty":     {answer: stream(chat), code: loop.ModelUnavailable},
 			"malformed": {answer: stream(chat, half[0], `{"type":"response.out`), code: loop.ModelUnavailable},
 			"midway":    {answer: stream(chat, half[0], midway), code: loop.RateLimited, message: "busy"},
+			"long":      {answer: stream(chat, half[0], strings.Replace(midway, "busy", strings.Repeat("busy ", 1<<16), 1)), code: loop.RateLimited},
 			"refusal":   {answer: message(chat, "", part{refusal: "I won't"}), code: loop.ModelRefused, permanent: true, spent: true, message: "I won't"},
 			"filter":    {answer: message(chat, "filter", says("x")...), code: loop.ModelRefused, permanent: true, spent: true},
 			"length":    {answer: message(chat, "length", says("and then")...), code: loop.MaxTokens, spent: true, message: "after 42 tokens"},
@@ -151,6 +152,9 @@ func TestErrors(t *testing.T) {
 				}
 				if strings.Contains(fmt.Sprintf("%+v %#v", err, f), secret) || strings.Contains(err.Error(), s.URL) {
 					t.Errorf("it tells too much: %v", err)
+				}
+				if len(f.Message) > 1100 {
+					t.Errorf("it tells %d bytes", len(f.Message))
 				}
 				if (len(resp.Usage) > 0) != c.spent || len(s.bodies) != 1 {
 					t.Errorf("usage %+v, %d requests", resp.Usage, len(s.bodies))

@@ -13,6 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/grapheme"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -58,23 +59,16 @@ func Within(ctx context.Context, name string) context.Context {
 // Do gives the outcome of a call that has this name in the journal: the one that is there, or else that of the call, made
 // now unless it can't be known whether that would be the second time. An error ends the attempt.
 func (c *Caller) Do(ctx context.Context, name string, use window.Block) (Outcome, error) {
-	var announced announcement
-	defer func() { _ = announced.wait() }() // after a panic, too
-	var meter *tally
-	out, err := task.Step(ctx, name, func(ctx context.Context) (Outcome, error) {
-		meter = &tally{}
-		return c.do(ctx, name, use, &announced, meter)
-	})
-	if meter != nil {
-		out.Fresh, out.Usage = true, meter.spent()
-	}
-	if lost := announced.wait(); err == nil {
+	var announced journal.Beside
+	defer func() { _ = announced.Wait() }() // after a panic, too
+	out, err := task.Step(ctx, name, func(ctx context.Context) (Outcome, error) { return c.do(ctx, name, use, &announced) })
+	if lost := announced.Wait(); err == nil {
 		err = lost
 	}
 	return out, err
 }
 
-func (c *Caller) do(ctx context.Context, name string, use window.Block, announced *announcement, meter *tally) (Outcome, error) {
+func (c *Caller) do(ctx context.Context, name string, use window.Block, announced *journal.Beside) (Outcome, error) {
 	out := Outcome{ID: use.ID, Tool: use.Name}
 	refuse := func(format string, args ...any) (Outcome, error) {
 		out.Text, out.Error = grapheme.Cut(fmt.Sprintf(format, args...), MostProblem), true
@@ -107,15 +101,15 @@ func (c *Caller) do(ctx context.Context, name string, use window.Block, announce
 			"It was not made again. Find out, if you can, before you call the tool once more.", use.Name)
 	}
 	if c.Durable || tool.SideEffect && !tool.Idempotent { // it has to be known before
-		err = record(ctx, call.Journal, name, what)
-	} else {
-		announced.begin(ctx, call.Journal, name, what)
+		err = journal.Put(ctx, call.Journal, name+suffix, what)
+	} else { // nothing depends on which is first
+		announced.Put(ctx, call.Journal, name+suffix, what)
 	}
 	if err != nil {
 		return out, err
 	}
 	c.tell(use, false, nil)
-	meter.Meter = call.Meter
+	meter := &tally{Meter: call.Meter}
 	raw, err := c.perform(ctx, &call, name, what.Key, tool, use.Input, meter)
 	if out.Usage = meter.spent(); len(out.Usage) > 0 {
 		out.Attempt = call.Attempt

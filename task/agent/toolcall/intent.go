@@ -1,16 +1,13 @@
 package toolcall
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/internal/schema"
-	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 )
 
 // MostInput is how long the input of a call may be to stand in its intent, in bytes. Of a longer one there is a hash.
@@ -46,13 +43,11 @@ type Outcome struct {
 	// SideEffect and Idempotent are as the tool is.
 	SideEffect bool `json:"sideEffect,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
-	// Usage is that of agents behind the tool, told by Attempt as it was used.
+	// Usage is that of agents behind the tool. The attempt has booked it as it was used.
 	Usage   []cairn.Usage `json:"usage,omitempty"`
 	Attempt int           `json:"attempt,omitempty"`
 	// Ended is in Unix milliseconds.
 	Ended int64 `json:"ended,omitempty"`
-	// Fresh says that the call was made by this Do, which has told Usage. It does so also for one that has ended the attempt.
-	Fresh bool `json:"-"`
 }
 
 // suffix ends the name of an intent.
@@ -74,55 +69,6 @@ func intend(call *cairn.Call, name string, tool cairn.Tool, in json.RawMessage) 
 }
 
 // Lookup finds the intent of a call, which an earlier attempt or this one has recorded. A nil journal has none.
-func Lookup(journal cairn.Journal, name string) (i Intent, found bool, err error) {
-	if journal == nil {
-		return i, false, nil
-	}
-	raw, found := journal.Lookup(name + suffix)
-	if !found {
-		return i, false, nil
-	}
-	if err := json.Unmarshal(raw, &i); err != nil {
-		return i, false, task.Permanent(fmt.Errorf("the journal's %s can't be read: %w", name+suffix, err))
-	}
-	return i, true, nil
-}
-
-func record(ctx context.Context, journal cairn.Journal, name string, i Intent) error {
-	if journal == nil {
-		return nil
-	}
-	raw, err := schema.Encode(i)
-	if err == nil {
-		err = journal.Record(ctx, name+suffix, raw)
-	}
-	if err != nil {
-		return fmt.Errorf("record %s: %w", name+suffix, err)
-	}
-	return nil
-}
-
-// announcement is an intent on its way to the journal. The zero value is none.
-type announcement struct {
-	done chan struct{}
-	err  error
-}
-
-// begin records the intent of a call that does no harm when it is made again, while the call is made: nothing depends
-// on which of them is first, and the disk can write the intent together with what comes of it.
-func (a *announcement) begin(ctx context.Context, journal cairn.Journal, name string, i Intent) {
-	a.done = make(chan struct{})
-	go func() {
-		defer close(a.done)
-		a.err = record(ctx, journal, name, i)
-	}()
-}
-
-// wait returns when the intent is durable, or can't be.
-func (a *announcement) wait() error {
-	if a.done == nil {
-		return nil
-	}
-	<-a.done
-	return a.err
+func Lookup(j cairn.Journal, name string) (i Intent, found bool, err error) {
+	return journal.Get[Intent](journal.Of(j), name+suffix)
 }
