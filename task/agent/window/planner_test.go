@@ -112,6 +112,7 @@ func TestWindows(t *testing.T) {
 				t.Fatalf("call %d: two windows of one state:\n%s\n%s", i+1, a, b)
 			}
 			checkMarks(t, view, one.plans[i])
+			checkPointers(t, view)
 			for j, m := range view.Messages {
 				if want := []window.Role{window.User, window.Assistant}[j%2]; m.Role != want || len(m.Blocks) == 0 {
 					t.Fatalf("call %d: message %d is of %s with %d blocks", i+1, j, m.Role, len(m.Blocks))
@@ -126,6 +127,37 @@ func TestWindows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkPointers: what a pointer stands for is in the window, or a reference to it; of the newest results it is whole.
+func checkPointers(t *rapid.T, v window.View) {
+	type answer struct {
+		question, text string
+	}
+	var all []answer
+	for i, m := range v.Messages {
+		for j, b := range m.Blocks {
+			if b.Kind == window.ToolResult {
+				use := v.Messages[i-1].Blocks[j]
+				all = append(all, answer{use.Name + string(use.Input), b.Text})
+			}
+		}
+	}
+	const pointer = "Same as the result of call"
+	for i, a := range all {
+		if !strings.HasPrefix(a.text, pointer) {
+			continue
+		}
+		to := ""
+		for _, b := range all[:i] {
+			if b.question == a.question && !strings.HasPrefix(b.text, pointer) {
+				to = b.text
+			}
+		}
+		if to == "" || i >= len(all)-window.DefaultKeep && strings.HasPrefix(to, "<cleared") {
+			t.Fatalf("result %d of %d, of %s, is a pointer to %.60q", i+1, len(all), a.question, to)
+		}
+	}
 }
 
 func checkMarks(t *rapid.T, v window.View, plan window.Plan) {
@@ -364,5 +396,79 @@ Answer 42.
 	}
 	if !plan.Half {
 		t.Error("over half full, and not told")
+	}
+}
+
+// one is a turn that calls a tool once.
+func one(p *window.Planner, n int, name, result string, failed bool, used ...cairn.Usage) {
+	p.Said([]window.Block{{Kind: window.ToolUse, ID: "a", Name: name, Input: json.RawMessage(fmt.Sprint(n))}}, used)
+	p.Told([]window.Block{{Kind: window.ToolResult, ID: "a", Name: name, Text: result, Error: failed}})
+}
+
+// TestDefaults: what is taken out, and from where on, where nothing is said; smaller windows begin earlier.
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct{ size, trigger, free, compact int }{
+		{0, 100_000, 20_000, 150_000},
+		{1_000_000, 100_000, 20_000, 150_000},
+		{200_000, 100_000, 20_000, 150_000},
+		{32_000, 16_000, 3200, 24_000},
+	} {
+		// plan is that of a window of so many tokens, with as many to be freed in old results, a hundred each, and three newer ones.
+		plan := func(tokens, old int, failed bool) window.Plan {
+			p := window.Open(opening(window.Setup{Size: c.size, Keeps: true}))
+			for n := range old/100 + 3 {
+				p.Apply(p.Decide(window.Now{}))
+				one(p, n, "write", strings.Repeat("x", 4*(100+48)), failed) // a reference has 48
+			}
+			p.Apply(p.Decide(window.Now{}))
+			p.Said(text("so"), []cairn.Usage{{Input: int64(tokens)}})
+			return p.Decide(window.Now{})
+		}
+		if got := plan(c.trigger, c.free, false); got.Rewrites() {
+			t.Errorf("a window of %d is rewritten at its trigger: %+v", c.size, got)
+		}
+		if got := plan(c.trigger+1, c.free-200, false); got.Rewrites() {
+			t.Errorf("a window of %d is rewritten for too little: %d results", c.size, len(got.Clear))
+		}
+		if got := plan(c.trigger+1, c.free+200, false); len(got.Clear) != c.free/100+2 || got.Compact != nil {
+			t.Errorf("a window of %d over its trigger: %d results go, %+v", c.size, len(got.Clear), got.Compact)
+		}
+		if got := plan(c.compact, 2*c.free, true); got.Rewrites() {
+			t.Errorf("a window of %d is compacted at its trigger: %+v", c.size, got)
+		}
+		if got := plan(c.compact+1, 2*c.free, true); got.Compact == nil || got.Clear != nil {
+			t.Errorf("a window of %d over its trigger is not compacted: %+v", c.size, got)
+		}
+	}
+}
+
+// TestABatchFreesEnough: where something else fills the window a result that has become old is no reason to rewrite it.
+func TestABatchFreesEnough(t *testing.T) {
+	o := opening(window.Setup{Keeps: true, Reduction: window.Reduction{Trigger: 1000, Free: 3500, Keep: 1}})
+	o.First.Blocks = text(strings.Repeat("a long prompt ", 1000))
+	p := window.Open(o)
+	var rewrites []int
+	for n := 1; n <= 12; n++ {
+		plan := p.Decide(window.Now{})
+		p.Apply(plan)
+		if plan.Rewrites() {
+			rewrites = append(rewrites, n)
+		}
+		one(p, n, "write", strings.Repeat("x", 4000), false)
+	}
+	if fmt.Sprint(rewrites) != "[6 10]" { // four old ones and the newest
+		t.Errorf("rewritten before the calls %v", rewrites)
+	}
+}
+
+// TestDecidingReadsNoOldResults: a call over the trigger whose results are not worth a batch costs no look at their texts.
+func TestDecidingReadsNoOldResults(t *testing.T) {
+	p := window.Open(opening(window.Setup{Keeps: true, Reduction: window.Reduction{Trigger: 1000, Free: 1 << 40}}))
+	for n := range 1000 {
+		p.Apply(p.Decide(window.Now{}))
+		one(p, n, "write", strings.Repeat("x", 1000), false)
+	}
+	if n := testing.AllocsPerRun(5, func() { p.Decide(window.Now{}) }); n > 50 {
+		t.Errorf("%v allocations for a thousand results", n)
 	}
 }

@@ -64,16 +64,18 @@ func or(n, normal int) int {
 
 // clearable are the results that can go, if together they free enough, and how much that is.
 func (p *Planner) clearable(r Reduction) (places []Place, freed int) {
-	old := p.results[:max(0, len(p.results)-r.Keep)]
-	for i := range old {
-		one := &old[i]
-		if one.gone || one.failed || slices.Contains(r.KeepTools, one.name) {
+	old := max(0, len(p.results)-r.Keep)
+	pointed := map[int]bool{} // by one of the newest: what it stands for stays, too
+	for _, one := range p.results[old:] {
+		pointed[one.same] = true
+	}
+	for i := range p.results[:old] {
+		one := &p.results[i]
+		if one.gone || one.failed || one.gain <= 0 || pointed[i] || slices.Contains(r.KeepTools, one.name) {
 			continue
 		}
-		if gain := Tokens(len(one.text)) - Tokens(len(p.reference(one.text))); gain > 0 {
-			places = append(places, Place{one.turn, one.index})
-			freed += gain
-		}
+		places = append(places, Place{one.turn, one.index})
+		freed += one.gain
 	}
 	if freed < r.Free {
 		return nil, 0
@@ -129,21 +131,22 @@ func Hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pointer is what is told in the place of a result that stands in the window already; "" if it does not, or is shorter.
-func (p *Planner) pointer(r result) string {
+// pointer is what is told in the place of a result that stands in the window already, and which one that is; none if it does
+// not, or is shorter.
+func (p *Planner) pointer(r result) (same int, text string) {
 	at := slices.IndexFunc(p.open.Setup.Tools, func(t Tool) bool { return t.Name == r.name })
 	if r.failed || at < 0 || !p.open.Setup.Tools[at].Reads || r.name == "todo" { // whose answers change what is recited
-		return ""
+		return none, ""
 	}
 	i, known := p.asked[r.question()]
 	if !known || p.results[i].gone || p.results[i].failed || p.results[i].text != r.text {
-		return ""
+		return none, ""
 	}
-	text := fmt.Sprintf("Same as the result of call %d of %s above, which had the same input. Nothing has changed since.", p.results[i].call, r.name)
+	text = fmt.Sprintf("Same as the result of call %d of %s above, which had the same input. Nothing has changed since.", p.results[i].call, r.name)
 	if len(text) >= len(r.text) {
-		return ""
+		return none, ""
 	}
-	return text
+	return i, text
 }
 
 // canonical makes inputs that are equal as JSON equal.
