@@ -28,7 +28,7 @@ func (c *conversation) equip() {
 	most := c.offload()
 	wrap := func(tools []cairn.Tool) []cairn.Tool {
 		if most == 0 {
-			return tools
+			return slices.Clip(tools) // the agent's own list is for all of its conversations
 		}
 		return tool.Offload{Max: most, Head: min(offloadHead, most/2), Store: task.WriteArtifact}.Wrap(tools)
 	}
