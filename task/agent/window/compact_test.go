@@ -181,3 +181,22 @@ func TestCompactionHasToHelp(t *testing.T) {
 		t.Errorf("a window begins with %+v", first)
 	}
 }
+
+// TestTheFirstMessageIsNotKeptTwice: it stays, so nothing of it is missing in a summary; what a summary before has kept is.
+func TestTheFirstMessageIsNotKeptTwice(t *testing.T) {
+	o := opening(window.Setup{})
+	o.First.Blocks = text("We decided to keep docs/first.md as it is.")
+	p := window.Open(o)
+	for _, said := range []string{"We decided to rename docs/second.md soon.", "We decided to drop docs/third.md now."} {
+		p.Apply(p.Decide(window.Now{}))
+		p.Said(text(said), nil)
+		p.Told(text("go on"))
+		s := window.Summary{Upto: 9, Text: "a summary"}
+		missing := strings.Join(p.Missing(s), "\n")
+		if strings.Contains(missing, "first.md") || !strings.Contains(missing, "second.md") || strings.Contains(said, "third") && !strings.Contains(missing, "third.md") {
+			t.Errorf("missing: %s", missing)
+		}
+		s.Text = window.Complete(s.Text, p.Missing(s))
+		p.Apply(window.Plan{Compact: &s})
+	}
+}

@@ -472,3 +472,22 @@ func TestDecidingReadsNoOldResults(t *testing.T) {
 		t.Errorf("%v allocations for a thousand results", n)
 	}
 }
+
+// TestTheProviderReduces: then nobody else does.
+func TestTheProviderReduces(t *testing.T) {
+	for _, reduces := range []bool{false, true} {
+		p := window.Open(opening(window.Setup{Reduces: reduces, Reduction: window.Reduction{Trigger: 1000, Free: 100, Compact: 1500}}))
+		rewrites := 0
+		for n := range 20 {
+			plan := p.Decide(window.Now{})
+			if plan.Rewrites() {
+				rewrites++
+			}
+			p.Apply(plan)
+			one(p, n, "write", strings.Repeat("x", 1000), false)
+		}
+		if (rewrites > 0) == reduces {
+			t.Errorf("the provider reduces: %t, and %d windows are rewritten", reduces, rewrites)
+		}
+	}
+}
