@@ -8,6 +8,11 @@ package window
 func (p *Planner) place() []Mark {
 	s := p.open.Setup
 	if s.Cache.Marks <= 0 {
+		if p.long && s.Cache.Long > 0 { // that is all there is to ask for
+			end := p.end()
+			end.Long = true
+			return []Mark{end}
+		}
 		return nil
 	}
 	marks := []Mark{}

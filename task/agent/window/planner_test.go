@@ -322,11 +322,33 @@ func TestMarks(t *testing.T) {
 		}
 		break
 	}
-	none := window.Open(opening(window.Setup{System: "s"}))
-	plan := none.Decide(window.Now{})
-	none.Apply(plan)
-	if marks := none.View(plan).Marks; marks != nil {
-		t.Errorf("a provider without marks is given %v", marks)
+	// A provider that finds prefixes by itself is only asked for the longer life, if it has one.
+	for _, c := range []struct {
+		setup window.Setup
+		want  string
+	}{
+		{window.Setup{}, "[] [] []"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute}, Long: true}, "[] [] []"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute, Long: time.Hour}}, "[] [] [{4 0 true}]"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute, Long: time.Hour}, Long: true}, "[{0 0 true}] [{2 0 true}] [{4 0 true}]"},
+	} {
+		p := window.Open(opening(c.setup))
+		var got []string
+		for _, at := range []int64{1, 2, 100_000} {
+			plan := p.Decide(window.Now{At: at})
+			p.Apply(plan)
+			view := p.View(plan)
+			got = append(got, fmt.Sprint(view.Marks))
+			for _, s := range view.Spans() {
+				if s.Marked {
+					t.Errorf("%+v is shown as marked", s)
+				}
+			}
+			one(p, int(at), "write", "x", false)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("a provider without marks is given %s, want %s", got, c.want)
+		}
 	}
 }
 
@@ -489,5 +511,50 @@ func TestTheProviderReduces(t *testing.T) {
 		if (rewrites > 0) == reduces {
 			t.Errorf("the provider reduces: %t, and %d windows are rewritten", reduces, rewrites)
 		}
+	}
+}
+
+// TestWhatAPointerStandsForStays: as long as it is one of the newest results, and beyond a compaction.
+func TestWhatAPointerStandsForStays(t *testing.T) {
+	whole := strings.Repeat("x", 4000)
+	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: 2000, Free: 500, Compact: -1}}))
+	read := func() {
+		p.Said([]window.Block{{Kind: window.ToolUse, ID: "a", Name: "read", Input: json.RawMessage(`{"f":1}`)}}, nil)
+		p.Told([]window.Block{{Kind: window.ToolResult, ID: "a", Name: "read", Text: whole}})
+	}
+	next := func() window.Plan {
+		plan := p.Decide(window.Now{})
+		p.Apply(plan)
+		return plan
+	}
+	next()
+	read()
+	next()
+	one(p, 1, "write", whole, false)
+	next()
+	read()
+	if m := p.Messages(); !strings.HasPrefix(m[len(m)-1].Blocks[0].Text, "Same as the result of call 1 of read above") {
+		t.Fatalf("no pointer: %.100s", m[len(m)-1].Blocks[0].Text)
+	}
+	next()
+	one(p, 2, "write", "short", false)
+	if plan := next(); plan.Rewrites() {
+		t.Errorf("what the newest but one points to is cleared: %+v", plan.Clear)
+	}
+	p.Apply(window.Plan{Compact: &window.Summary{Upto: 3, Text: "a summary"}})
+	m := p.Messages()
+	if got := m[2].Blocks[0].Text; len(m) != 5 || got != whole {
+		t.Fatalf("of %d messages the pointer's has %.100s", len(m), got)
+	}
+	read() // and is what another points to
+	if m := p.Messages(); !strings.HasPrefix(m[len(m)-1].Blocks[0].Text, "Same as the result of call 2 of read above") {
+		t.Errorf("no pointer to it: %.100s", m[len(m)-1].Blocks[0].Text)
+	}
+	for n := range 4 {
+		p.Apply(window.Plan{})
+		one(p, 10+n, "write", whole, false)
+	}
+	if plan := next(); fmt.Sprint(plan.Clear) != "[{3 1} {7 1}]" {
+		t.Errorf("old enough are %v", plan.Clear)
 	}
 }
