@@ -56,6 +56,7 @@ func (p *Planner) compact(s Summary) {
 			messages, turns = append(messages, m), append(turns, p.turns[i])
 		}
 	}
+	var lost []int // pointers to what goes
 	for i := range p.results {
 		r := &p.results[i]
 		at, stays := moved[r.message]
@@ -64,11 +65,8 @@ func (p *Planner) compact(s Summary) {
 			continue
 		}
 		r.message = at
-		if r.same != none && p.results[r.same].message == none { // what it points to is no longer there: it has to say it itself
-			messages[at].Blocks = slices.Clone(messages[at].Blocks)
-			messages[at].Blocks[r.block].Text = r.text
-			r.gone, r.same = false, none
-			p.asked[r.question()] = i
+		if r.same != none && p.results[r.same].message == none {
+			lost = append(lost, i)
 		}
 	}
 	before := 0
@@ -81,6 +79,9 @@ func (p *Planner) compact(s Summary) {
 		after += tokensOf(m.Blocks)
 	}
 	p.tokens = max(p.open.Setup.fixed()+after, p.tokens-before+after)
+	for _, i := range lost {
+		p.restore(i)
+	}
 	p.changed(0)
 }
 

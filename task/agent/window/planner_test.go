@@ -514,7 +514,7 @@ func TestTheProviderReduces(t *testing.T) {
 	}
 }
 
-// TestWhatAPointerStandsForStays: as long as it is one of the newest results, and beyond a compaction.
+// TestWhatAPointerStandsForStays: when it is cleared, in the place of a pointer that is one of the newest results; and beyond a compaction.
 func TestWhatAPointerStandsForStays(t *testing.T) {
 	whole := strings.Repeat("x", 4000)
 	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: 2000, Free: 500, Compact: -1}}))
@@ -537,24 +537,20 @@ func TestWhatAPointerStandsForStays(t *testing.T) {
 		t.Fatalf("no pointer: %.100s", m[len(m)-1].Blocks[0].Text)
 	}
 	next()
-	one(p, 2, "write", "short", false)
-	if plan := next(); plan.Rewrites() {
-		t.Errorf("what the newest but one points to is cleared: %+v", plan.Clear)
+	one(p, 2, "write", whole, false)
+	if plan := next(); fmt.Sprint(plan.Clear) != "[]" {
+		t.Errorf("clearing what a pointer says from then on frees nothing: %v", plan.Clear)
 	}
-	p.Apply(window.Plan{Compact: &window.Summary{Upto: 3, Text: "a summary"}})
-	m := p.Messages()
-	if got := m[2].Blocks[0].Text; len(m) != 5 || got != whole {
-		t.Fatalf("of %d messages the pointer's has %.100s", len(m), got)
+	clear := window.Plan{Clear: []window.Place{{Turn: 1, Result: 1}, {Turn: 2, Result: 1}}}
+	if p.Apply(clear); !strings.HasPrefix(p.Messages()[2].Blocks[0].Text, "<cleared") || p.Messages()[6].Blocks[0].Text != whole {
+		t.Errorf("cleared: %.100s, in the place of the pointer %.100s", p.Messages()[2].Blocks[0].Text, p.Messages()[6].Blocks[0].Text)
 	}
 	read() // and is what another points to
 	if m := p.Messages(); !strings.HasPrefix(m[len(m)-1].Blocks[0].Text, "Same as the result of call 2 of read above") {
 		t.Errorf("no pointer to it: %.100s", m[len(m)-1].Blocks[0].Text)
 	}
-	for n := range 4 {
-		p.Apply(window.Plan{})
-		one(p, 10+n, "write", whole, false)
-	}
-	if plan := next(); fmt.Sprint(plan.Clear) != "[{3 1} {7 1}]" {
-		t.Errorf("old enough are %v", plan.Clear)
+	p.Apply(window.Plan{Compact: &window.Summary{Upto: 4, Text: "a summary"}})
+	if m := p.Messages(); len(m) != 5 || m[4].Blocks[0].Text != whole {
+		t.Errorf("compacted: %d messages, and in the place of the pointer stands %.100s", len(m), m[len(m)-1].Blocks[0].Text)
 	}
 }

@@ -64,18 +64,20 @@ func or(n, normal int) int {
 
 // clearable are the results that can go, if together they free enough, and how much that is.
 func (p *Planner) clearable(r Reduction) (places []Place, freed int) {
-	old := max(0, len(p.results)-r.Keep)
-	pointed := map[int]bool{} // by one of the newest: what it stands for stays, too
-	for _, one := range p.results[old:] {
+	newest := p.newest(r)
+	pointed := map[int]bool{}
+	for _, one := range p.results[newest:] {
 		pointed[one.same] = true
 	}
-	for i := range p.results[:old] {
+	for i := range p.results[:newest] {
 		one := &p.results[i]
-		if one.gone || one.failed || one.gain <= 0 || pointed[i] || slices.Contains(r.KeepTools, one.name) {
+		if one.gone || one.failed || one.gain <= 0 || slices.Contains(r.KeepTools, one.name) {
 			continue
 		}
 		places = append(places, Place{one.turn, one.index})
-		freed += one.gain
+		if !pointed[i] { // or else its text will stand in the place of the pointer
+			freed += one.gain
+		}
 	}
 	if freed < r.Free {
 		return nil, 0
@@ -83,6 +85,10 @@ func (p *Planner) clearable(r Reduction) (places []Place, freed int) {
 	return places, freed
 }
 
+// newest is the first of the results that stay whatever happens.
+func (p *Planner) newest(r Reduction) int { return max(0, len(p.results)-r.Keep) }
+
+// clear takes a result out. If one of the newest is a pointer to it, that one says it from now on.
 func (p *Planner) clear(at Place) {
 	i := p.find(at)
 	if i < 0 || p.results[i].gone {
@@ -91,6 +97,19 @@ func (p *Planner) clear(at Place) {
 	r := &p.results[i]
 	r.gone = true
 	p.replace(r.message, r.block, p.reference(r.text))
+	for j := p.newest(p.open.Setup.Reduction.of(p.open.Setup.Size)); j < len(p.results); j++ {
+		if p.results[j].same == i {
+			p.restore(j)
+		}
+	}
+}
+
+// restore puts a whole result in the place of a pointer.
+func (p *Planner) restore(i int) {
+	r := &p.results[i]
+	r.gone, r.same = false, none
+	p.asked[r.question()] = i
+	p.replace(r.message, r.block, r.text)
 }
 
 // reference stands in the place of a result. Where there are artifacts the text can be had by the hash.
