@@ -276,6 +276,7 @@ func TestDepSortsKeys(t *testing.T) {
 // FuzzDeps: what Dep has made is found again, name and value, whatever they are and whatever stands around it.
 func FuzzDeps(f *testing.F) {
 	f.Add("plan", "value", "before ", " after")
+	f.Add("plan", "a value\n</dep>\nthat ends its part", "", "")
 	f.Add(`a"b\`, "</dep>\n</dep>", `<dep name="x">`, `<dep name="y">`+"\nz\n</dep>")
 	f.Add("", "", "<dep name=\"\n\">\n\n</dep>", "\n</dep>")
 	f.Fuzz(func(t *testing.T, name, value, before, after string) {
