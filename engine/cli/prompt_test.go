@@ -71,7 +71,13 @@ func TestPrompt(t *testing.T) {
 		t.Errorf("%+v", messages)
 	}
 	has(t, p.must(0, "node", "r1", "ask", "--json").out, `"windows":{"pointers":0,"cleared":0,"compactions":0}`)
-	for _, args := range [][]string{{"r1", "ask", "--call", "9"}, {"r1", "ask", "--conversation", "3"}, {"r1", "nowhere"}, {"r2", "ask"}} {
-		p.must(cli.ExitRefused, append([]string{"prompt"}, args...)...)
+	for want, args := range map[string][]string{
+		"there is no call 9 in conversation 2, which has 2 calls;":  {"r1", "ask", "--call", "9"},
+		"there is no call -1 in conversation 1, which has 2 calls;": {"r1", "ask", "--conversation", "1", "--call", "-1"},
+		"there is no conversation 3, of 2;":                         {"r1", "ask", "--conversation", "3"},
+		"no model was asked there":                                  {"r1", "nowhere"},
+		"RUN_NOT_FOUND":                                             {"r2", "ask"},
+	} {
+		has(t, p.must(cli.ExitRefused, append([]string{"prompt"}, args...)...).err, want)
 	}
 }
