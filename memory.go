@@ -90,7 +90,15 @@ func (s RecallStatus) Degraded() bool { return s == RecallFailed || s == RecallT
 
 // String is a report in one line.
 func (r Recall) String() string {
-	text := fmt.Sprintf("%s, %d rows, %d primers, %d bytes", r.Status, r.Rows, r.Primers, r.Bytes)
+	text := string(r.Status)
+	for _, c := range []struct {
+		n    int
+		noun string
+	}{{r.Rows, "row"}, {r.Primers, "primer"}, {r.Bytes, "byte"}} {
+		if text += fmt.Sprintf(", %d %s", c.n, c.noun); c.n != 1 {
+			text += "s"
+		}
+	}
 	if r.Tool {
 		text = "asked by the agent: " + text
 	}

@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/cairnrun/cairn/internal/schema"
@@ -44,8 +45,11 @@ var depPart = regexp.MustCompile(`(?s)<dep name=("(?:[^"\\]|\\.)*")>\n(.*?)\n</d
 // Deps finds the parts that Dep has made, in their order.
 func Deps(prompt string) (parts []DepPart) {
 	for _, at := range depPart.FindAllStringSubmatchIndex(prompt, -1) {
-		name := prompt[at[2]:at[3]]
-		parts = append(parts, DepPart{Name: strings.Trim(name, `"`), From: at[0], To: at[1], Body: prompt[at[4]:at[5]]})
+		name, err := strconv.Unquote(prompt[at[2]:at[3]])
+		if err != nil {
+			continue // Dep has not made it
+		}
+		parts = append(parts, DepPart{Name: name, From: at[0], To: at[1], Body: prompt[at[4]:at[5]]})
 	}
 	return parts
 }

@@ -272,3 +272,28 @@ func TestDepSortsKeys(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// FuzzDeps: what Dep has made is found again, name and value, whatever they are and whatever stands around it.
+func FuzzDeps(f *testing.F) {
+	f.Add("plan", "value", "before ", " after")
+	f.Add("plan", "a value\n</dep>\nthat ends its part", "", "")
+	f.Add(`a"b\`, "</dep>\n</dep>", `<dep name="x">`, `<dep name="y">`+"\nz\n</dep>")
+	f.Add("", "", "<dep name=\"\n\">\n\n</dep>", "\n</dep>")
+	f.Fuzz(func(t *testing.T, name, value, before, after string) {
+		if strings.Contains(before, "<dep") || strings.Contains(after, "<dep") { // still nothing to stumble over
+			for _, p := range task.Deps(before + task.Dep(name, value) + after) {
+				if p.From < 0 || p.From >= p.To || p.To > len(before)+len(task.Dep(name, value))+len(after) {
+					t.Fatalf("%+v", p)
+				}
+			}
+			return
+		}
+		parts := task.Deps(before + task.Dep(name, value) + after)
+		if len(parts) != 1 || parts[0].Name != name || parts[0].From != len(before) || parts[0].Body != strings.ReplaceAll(value, "</dep>", `<\/dep>`) {
+			t.Fatalf("%q of %q gives %+v", value, name, parts)
+		}
+		if part := parts[0]; task.Dep(part.Name, part.Body) != task.Dep(name, value) {
+			t.Fatalf("made again it is %q", task.Dep(part.Name, part.Body))
+		}
+	})
+}

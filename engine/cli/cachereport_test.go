@@ -444,7 +444,7 @@ func TestCacheReportReasons(t *testing.T) {
 			m.answer = turns(1, "read")
 			a := &loop.Agent{Model: m, System: manual, Tools: []cairn.Tool{reads("read", page, 0)}}
 			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
-		}, "a 1 first no_cache; a 2 miss no_cache", "states no rules"},
+		}, "a 1 none no_cache; a 2 none no_cache", "not known to have a cache"},
 		"agents": {func() func(v *cairn.View) cairn.Nodes { // that two agents differ is no miss
 			m := marked(five)
 			m.answer = turns(0, "")
@@ -462,12 +462,18 @@ func TestCacheReportReasons(t *testing.T) {
 		}, "a 1 none not_answered", "its answer was lost"},
 		"compactor": {func() func(v *cairn.View) cairn.Nodes {
 			m, small := marked(five), &provider{name: "acme", model: "gpt-5-nano"}
-			m.answer, small.answer = turns(4, "read"), turns(0, "")
+			small.answer = turns(0, "")
+			m.answer = func(w loop.Window, n int) (loop.Turn, error) {
+				if strings.HasSuffix(w.Key, ".turn.11") {
+					return turns(0, "")(w, n)
+				}
+				return turns(100, "read")(w, n)
+			}
 			a := &loop.Agent{Model: m, System: manual, Tools: []cairn.Tool{reads("read", strings.Repeat(page, 2), 0)},
 				Reduce: window.Reduction{Trigger: -1, Compact: 3000, Free: 500}, Compactor: &loop.Compactor{Model: small}}
 			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
-		}, "a 1 first; a 2 hit; a 3 hit; a 4 hit; a 5 none compactor; a 5 partial planned_rewrite; a 6 hit; a 7 hit; a 8 none compactor; a 8 partial planned_rewrite; " +
-			"a 9 hit; a 10 hit; a 11 hit", "was replaced by a summary"},
+		}, "a 1 first; a 2 hit; a 3 hit; a 4 hit; a 5 none compactor; a 5 partial planned_rewrite; a 6 hit; a 7 hit; a 8 none compactor; a 8 hit; " + // its window is that of the call 6 once more
+			"a 9 hit; a 10 hit; a 11 none compactor; a 11 hit", "was replaced by a summary"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/task"
 )
 
 func TestUp(t *testing.T) {
@@ -269,4 +272,30 @@ func TestTwoOfOneName(t *testing.T) {
 	defer func() { workflows = was }()
 	workflows = []cairn.Definer{plain, plain}
 	has(t, newPlace(t).must(2, "workflows").err, `two workflows are named "plain"`)
+}
+
+// bulky has a task that leaves many artifacts.
+var bulky = cairn.Workflow[struct{}, string]{Name: "bulky", Result: last, Example: new(struct{}{}), Render: func(*cairn.View, struct{}) cairn.Node {
+	return task.Task[string]{ID: last, Do: func(ctx context.Context) (string, error) {
+		for i := range 50 {
+			if _, err := task.WriteArtifact(ctx, fmt.Sprintf("cleared-%d", i), "text/plain", strings.NewReader(fmt.Sprint(i))); err != nil {
+				return "", err
+			}
+		}
+		return "done", nil
+	}}
+}}
+
+// Of very many artifacts the first and the last are shown, with who has made them.
+func TestManyArtifacts(t *testing.T) {
+	p := newPlace(t)
+	p.with(0, bulky, "up", "bulky", "--run-id", "r1", "-q")
+	text := p.must(0, "inspect", "r1").out
+	has(t, text, string(last)+": cleared-0, 1 B, ", "cleared-9, ", "… 30 more: see --json", "cleared-40, ", "cleared-49, ")
+	if n := strings.Count(text, "artifact  "); n != 21 || strings.Contains(text, "cleared-10,") || strings.Contains(text, "cleared-39,") {
+		t.Errorf("%d lines of artifacts:\n%s", n, text)
+	}
+	if r := lines[struct{ Artifacts []any }](t, p.must(0, "inspect", "r1", "--json").out)[0]; len(r.Artifacts) != 50 {
+		t.Errorf("%d artifacts in JSON", len(r.Artifacts))
+	}
 }

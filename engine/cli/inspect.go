@@ -45,9 +45,21 @@ type inspected struct {
 	Artifacts []kept                     `json:"artifacts,omitempty"`
 }
 
-// maxBudgets is how many limits people are shown, half of them the outermost and half the last: a budget in a loop is one
-// per iteration.
-const maxBudgets = 20
+// maxLines is how many budgets and artifacts people are shown, half of them the outermost or first and half the last: a budget in a
+// loop is one per iteration, and a long conversation has put many results aside.
+const maxLines = 20
+
+// firstAndLast writes a line for each of n things, or, of too many, for the first and the last, and between them how many are left out.
+func firstAndLast(n int, line func(i int), more func(left string)) {
+	left := max(0, n-maxLines)
+	for i := 0; i < n; i++ {
+		if left > 0 && i == maxLines/2 {
+			more(fmt.Sprintf("%d more: see --json", left))
+			i += left
+		}
+		line(i)
+	}
+}
 
 // troubled is a task that failed, for now or for good.
 type troubled struct {
@@ -190,15 +202,7 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		counts = append(counts, text)
 	}
 	row(w, "tasks", strings.Join(counts, ", "))
-	for i, l := range r.Budgets {
-		switch left := len(r.Budgets) - maxBudgets; {
-		case left > 0 && i == maxBudgets/2:
-			row(w, "budget", "…", "", "", fmt.Sprintf("%d more: see --json", left))
-		case left > 0 && i > maxBudgets/2 && i < maxBudgets/2+left:
-		default:
-			budgetRow(w, l)
-		}
-	}
+	firstAndLast(len(r.Budgets), func(i int) { budgetRow(w, r.Budgets[i]) }, func(left string) { row(w, "budget", "…", "", "", left) })
 	for _, f := range r.FanOuts {
 		f.describe(w)
 	}
@@ -241,9 +245,14 @@ func (a *app) describe(w io.Writer, r *inspected) {
 			row(w, "skipped", t.Path+": "+t.Reason)
 		}
 	}
-	for _, file := range r.Artifacts {
-		row(w, "artifact", fmt.Sprintf("%s, %s, %s", file.Name, size(file.Size), file.File))
-	}
+	firstAndLast(len(r.Artifacts), func(i int) {
+		file := r.Artifacts[i]
+		text := fmt.Sprintf("%s, %s, %s", file.Name, size(file.Size), file.File)
+		if file.Producer != "" {
+			text = file.Producer + ": " + text
+		}
+		row(w, "artifact", text)
+	}, func(left string) { row(w, "artifact", "… "+left) })
 	if r.Result != nil {
 		row(w, "result", string(r.Result))
 	}

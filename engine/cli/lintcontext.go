@@ -23,11 +23,11 @@ type linted struct {
 	// Agents counts the tasks of agents that were looked at.
 	Agents   int                   `json:"agents"`
 	Findings []contextlint.Finding `json:"findings"`
-	// Skipped are the tasks of which something could not be looked at.
+	// Skipped are the tasks of which something was not looked at.
 	Skipped []unseen `json:"skipped"`
 }
 
-// unseen is a task of which something was not looked at.
+// unseen is a task of which something was not looked at: what, and Why.
 type unseen struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
@@ -44,8 +44,8 @@ prefix, a varying tool set, unsorted JSON, run data in the prompt of a task that
 the window, more than 20 tools, tools whose descriptions overlap, near-duplicate examples.
 
 The workflow is rendered with its example input, or --input, several times as runs with other ids at other times. Nothing is
-written and no model is asked. Only what the first tree mounts is seen; prompts that read what is not there yet are skipped, and
-told. Warnings do not change the exit code, unless --strict makes it 1.`,
+written and no model is asked. Only what the first tree mounts is seen, and of a task whose prompt reads what is not there yet its agent
+alone; that is told. Warnings do not change the exit code, unless --strict makes it 1.`,
 		Example: "lint-context review\nlint-context review --strict",
 		Args:    takes("WORKFLOW"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -126,25 +126,25 @@ func begins(t core.Mounted) (opening window.Opening, why string) {
 	var prompt string
 	input := t.Input
 	if t.Failure != nil {
-		why = "its prompt can't be made yet: " + brief(t.Failure)
+		why = "its prompt, which can't be made yet: " + brief(t.Failure)
 		input = json.RawMessage(`""`)
 	} else if err := json.Unmarshal(input, &prompt); err != nil {
-		return opening, "its prompt is no text: " + oneLine(err.Error())
+		return opening, "its prompt, which is no text: " + oneLine(err.Error())
 	}
 	alone := window.Opening{First: window.Message{Role: window.User}}
 	if prompt != "" {
 		alone.First.Blocks, alone.Parts = []window.Block{{Kind: window.Text, Text: prompt}}, []window.Part{window.PartPrompt}
 	}
 	if t.Task.Describe == nil {
-		return alone, strings.TrimPrefix(why+"; its agent does not tell how it begins", "; ")
+		return alone, strings.TrimPrefix(why+"; its agent, which does not tell how it begins", "; ")
 	}
 	described, err := t.Task.Describe(input)
 	if err != nil {
-		return alone, "its agent can't tell how it begins: " + oneLine(err.Error())
+		return alone, "its agent, which can't tell how it begins: " + oneLine(err.Error())
 	}
 	opening, ok := described.(window.Opening)
 	if !ok {
-		return alone, fmt.Sprintf("its agent begins with a %T, which nobody here can read", described)
+		return alone, fmt.Sprintf("its agent, which begins with a %T that nobody here can read", described)
 	}
 	return opening, why
 }
@@ -156,9 +156,13 @@ func (out *linted) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%s  %s\n    %s\n    why: %s\n    do:  %s\n", f.Code, strings.Join(f.Paths, ", "), f.What, f.Why, f.Do)
 	}
 	for _, s := range out.Skipped {
-		fmt.Fprintf(&b, "skipped  %s: %s\n", s.Path, s.Why)
+		fmt.Fprintf(&b, "not seen  %s: %s\n", s.Path, s.Why)
 	}
-	fmt.Fprintf(&b, "%s of %s of agents in the first tree of %s\n", count(len(out.Findings), "warning"), count(out.Agents, "task"), out.Workflow)
+	fmt.Fprintf(&b, "%s in the first tree of %s", count(out.Agents, "agent task"), out.Workflow)
+	if out.Agents > 0 {
+		b.WriteString(": " + count(len(out.Findings), "warning"))
+	}
+	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

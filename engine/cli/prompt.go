@@ -121,6 +121,12 @@ func promptOf(path string, held []loop.Held, conversation, call int) (*prompted,
 	if call == 0 {
 		call = len(h.Calls)
 	}
+	switch {
+	case len(h.Calls) == 0:
+		return nil, fmt.Errorf("conversation %d has made no call yet", conversation)
+	case call < 1 || call > len(h.Calls):
+		return nil, fmt.Errorf("there is no call %d in conversation %d, which has %s", call, conversation, count(len(h.Calls), "call"))
+	}
 	view, exact, err := h.Window(call)
 	if err != nil {
 		return nil, err

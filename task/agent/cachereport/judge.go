@@ -194,10 +194,7 @@ func (v *view) judge(l *Line) (expected int) {
 	rules := v.Setup.Cache
 	read := v.last().CacheRead
 	if rules == (window.Rules{}) && !v.model.caches {
-		l.Verdict, l.Why, l.Because = Miss, NoCache, "the provider states no rules, and no call has read or written a cache"
-		if len(v.model.latest) == 0 {
-			l.Verdict = First
-		}
+		l.Verdict, l.Why, l.Because = None, NoCache, "the provider is not known to have a cache"
 		return 0
 	}
 	shared, than := v.longest()
@@ -312,6 +309,9 @@ func (v *view) wanted(shared int, than *seen, l *Line) goal {
 	if v.before != nil {
 		want := v.before.left
 		want.units = min(want.units, len(v.keys))
+		if all := v.last().Context(); all > 0 {
+			want.tokens = min(want.tokens, all) // a rewritten window may be shorter
+		}
 		if shared >= want.units && !want.sure {
 			return v.goal(want.units)
 		}

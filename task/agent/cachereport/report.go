@@ -23,7 +23,7 @@ const (
 	Miss    Verdict = "miss" // see Partial
 	// First is a call that had nothing to read: no earlier one begins like it.
 	First Verdict = "first"
-	// None is of a call that has no answer, or of which the window is not known.
+	// None is of a call that has no answer, of which the window is not known, or whose provider has no cache.
 	None Verdict = "none"
 )
 
@@ -47,12 +47,12 @@ const (
 	OtherModel Why = "other_model"
 	// NotKept is an entry that should have been there, and that the provider did not find.
 	NotKept Why = "not_kept"
-	// NoCache is a provider that states no rules, and of which no call has read or written anything.
-	NoCache Why = "no_cache"
-	// NotAnswered, NotKnown and ByCompactor are why there is no verdict.
-	NotAnswered Why = "not_answered"
-	NotKnown    Why = "window_not_known" // see NotAnswered
-	ByCompactor Why = "compactor"        // see NotAnswered
+	// NoCache is a provider that states no rules, and of which no call has read or written anything. It, NotAnswered, NotKnown and
+	// ByCompactor are why there is no verdict.
+	NoCache     Why = "no_cache"
+	NotAnswered Why = "not_answered"     // see NoCache
+	NotKnown    Why = "window_not_known" // see NoCache
+	ByCompactor Why = "compactor"        // see NoCache
 )
 
 // Totals sum up calls. Tokens are those that providers have reported.

@@ -122,6 +122,9 @@ func (f *Fallback) call(ctx context.Context, m Model, provider string, further b
 			return Turn{}, err
 		}
 	}
+	if m.Info().Cache.Marks > 0 && f.Models[0].Info().Cache.Marks == 0 {
+		w.Marks = nil // they were planned for one that has no use for them: it has its own
+	}
 	turn, err = m.Call(ctx, w)
 	said = err == nil || ctx.Err() == nil
 	return turn, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task/agent/loop"
+	"github.com/cairnrun/cairn/task/agent/window"
 )
 
 var (
@@ -197,4 +198,21 @@ func TestLimitedAsksBudgetsAfterWaiting(t *testing.T) {
 			t.Errorf("%v, %d calls", err, m.calls())
 		}
 	})
+}
+
+// TestFallbackMarks: a provider with breakpoints that stands in for one without places its own.
+func TestFallbackMarks(t *testing.T) {
+	for _, first := range []int{0, 4} {
+		busy := &model{answer: func(context.Context, loop.Window, int) (loop.Turn, error) {
+			return loop.Turn{}, &cairn.Failure{Code: loop.ModelOverloaded}
+		}}
+		m := replies(says("yes"))
+		f := &loop.Fallback{Models: []loop.Model{sized{busy, func(i *loop.Info) { i.Cache.Marks = first }}, sized{m, func(i *loop.Info) { i.Cache.Marks = 4 }}}}
+		if _, err := f.Call(t.Context(), loop.Window{Marks: []window.Mark{{Long: true}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.windows[0].Marks; (got != nil) != (first > 0) {
+			t.Errorf("the first takes %d marks, the second is given %v", first, got)
+		}
+	}
 }

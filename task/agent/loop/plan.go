@@ -22,7 +22,8 @@ type Compactor struct {
 	Model Model
 	// Prompt is what it is asked. "" is window.CompactPrompt.
 	Prompt string
-	// Tokens is how long a summary may be: a longer one is tightened in a second call. 0 is window.DefaultSummary.
+	// Tokens is how long a summary may be: a longer one is tightened in a second call. 0 is window.DefaultSummary, or an eighth of the
+	// model's window if that is less.
 	Tokens int
 }
 
@@ -114,7 +115,7 @@ func (c *conversation) summarize(ctx context.Context, name string, n int, part w
 			ask = window.CompactPrompt
 		}
 		text, err := c.condense(ctx, name+".compact.1", n, ask+"\n<conversation>\n"+c.plan.Brief(part)+"</conversation>", &out)
-		most := orDefault(compactor.Tokens, window.DefaultSummary, 0)
+		most := orDefault(compactor.Tokens, c.plan.Opening().Setup.Summary(), 0)
 		if err == nil && most > 0 && window.Tokens(len(text)) > most {
 			ask := fmt.Sprintf(window.TightenPrompt, most*3/4) + "\n<summary>\n" + text + "\n</summary>"
 			text, err = c.condense(ctx, name+".compact.2", n, ask, &out)

@@ -171,6 +171,20 @@ func TestCacheLife(t *testing.T) {
 	})
 }
 
+// TestALongLivedConversation: an agent that asks for it gets the longer life, from its first call on.
+func TestALongLivedConversation(t *testing.T) {
+	both(t, func(t *testing.T, chat bool) {
+		for _, long := range []bool{false, true} {
+			s := serve(t, chat, message(chat, "", says("ok")...))
+			agent := &loop.Agent{Model: s.model(own(s), func(c *openai.Config) { c.Model = "gpt-5.1" }), LongCache: long}
+			if _, err := agent.Run(t.Context(), wiretest.Ask("go")); err != nil {
+				t.Fatal(err)
+			}
+			wiretest.Same(t, fmt.Sprintf("long: %t", long), field(t, s, 0, "prompt_cache_retention"), map[bool]string{false: `null`, true: `"24h"`}[long])
+		}
+	})
+}
+
 // TestCompaction: the server is told to, and its summary goes back as it came.
 func TestCompaction(t *testing.T) {
 	const item = `{"id":"cmp_1","type":"compaction","encrypted_content":"eHg9","created_by":"server <1>"}`

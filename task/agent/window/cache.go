@@ -5,7 +5,8 @@ import "time"
 // Rules are how a provider caches the prefixes of windows. The zero value is a provider that does not, or that tells nothing
 // of how it does.
 type Rules struct {
-	// Marks is the most cache breakpoints of a call. 0 is a provider that finds the longest known prefix by itself.
+	// Marks is the most cache breakpoints of a call. 0 is a provider that finds the longest known prefix by itself: it gets a
+	// mark only to be asked for the longer life.
 	Marks int
 	// Minimum is the least prefix that is cached, in tokens.
 	Minimum int

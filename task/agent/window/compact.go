@@ -18,8 +18,9 @@ type Summary struct {
 }
 
 // wish is a compaction that leaves the newest turns, as many as a batch of clearing has to free: they are what the model is
-// in the middle of. Nil if there would be nothing to compact.
-func (p *Planner) wish(r Reduction) *Summary {
+// in the middle of. Nil if there would be nothing to compact, or so little that each of the next calls would do it again: what
+// fills such a window is its beginning, which stays.
+func (p *Planner) wish(r Reduction, tokens int) *Summary {
 	kept := 0
 	upto := p.turn + 1
 	for i := len(p.messages) - 1; i > p.first; i-- {
@@ -31,7 +32,14 @@ func (p *Planner) wish(r Reduction) *Summary {
 			upto = p.turns[i]
 		}
 	}
-	if !slices.ContainsFunc(p.turns, func(turn int) bool { return turn > 0 && turn < upto }) {
+	gone := 0
+	for i, m := range p.messages {
+		if p.turns[i] < upto && i != p.first {
+			gone += tokensOf(m.Blocks)
+		}
+	}
+	full := p.open.Setup.Size > 0 && tokens+r.Free > p.open.Setup.Size
+	if gone == 0 || gone <= r.Free && !full {
 		return nil
 	}
 	return &Summary{Upto: upto}
@@ -48,12 +56,17 @@ func (p *Planner) compact(s Summary) {
 			messages, turns = append(messages, m), append(turns, p.turns[i])
 		}
 	}
+	var lost []int // pointers to what goes
 	for i := range p.results {
 		r := &p.results[i]
-		if at, stays := moved[r.message]; stays {
-			r.message = at
-		} else {
-			r.gone = true
+		at, stays := moved[r.message]
+		if !stays {
+			r.gone, r.message = true, none
+			continue
+		}
+		r.message = at
+		if r.same != none && p.results[r.same].message == none {
+			lost = append(lost, i)
 		}
 	}
 	before := 0
@@ -66,6 +79,9 @@ func (p *Planner) compact(s Summary) {
 		after += tokensOf(m.Blocks)
 	}
 	p.tokens = max(p.open.Setup.fixed()+after, p.tokens-before+after)
+	for _, i := range lost {
+		p.restore(i)
+	}
 	p.changed(0)
 }
 
@@ -92,8 +108,19 @@ lines, grouped under the headings Decisions, Open problems, Plan, Files, Facts.`
 const TightenPrompt = `The summary below is too long. Say the same in at most %d words. Keep every decision, open problem, step of the plan, path, name and
 number; take out what is said twice, and words that carry nothing.`
 
-// DefaultSummary is how many tokens a summary may have before it is tightened.
+// DefaultSummary is how many tokens a summary may have before it is tightened, in a window of at least eight times as many.
 const DefaultSummary = 4000
+
+// summaryShare is which part of a small window a summary may fill, and again what is kept word for word.
+const summaryShare = 8
+
+// Summary is how many tokens a summary of the conversation may have where nothing else is said.
+func (s Setup) Summary() int {
+	if s.Size > 0 {
+		return min(DefaultSummary, s.Size/summaryShare)
+	}
+	return DefaultSummary
+}
 
 // Brief is what a compactor reads: the part of the conversation that is to be taken out, as text.
 func (p *Planner) Brief(s Summary) string {
@@ -142,6 +169,9 @@ func (p *Planner) Missing(s Summary) []string {
 	known := readLines(s.Text)
 	var missing []string
 	room := mostKept
+	if size := p.open.Setup.Size; size > 0 {
+		room = min(room, size/summaryShare*bytesPerToken)
+	}
 	keep := func(text string) {
 		if len(text) > room || known.have(text) {
 			return

@@ -110,12 +110,23 @@ func compactionKeeps(t *testing.T, every int) {
 
 // TestCompactionIsBounded: a conversation that states a thing in every sentence is not kept word for word.
 func TestCompactionIsBounded(t *testing.T) {
-	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: -1, Free: 100, Compact: 5000}}))
+	for size, most := range map[int]int{0: 12 << 10, 200_000: 12 << 10, 8000: 4000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { compactionIsBounded(t, size, most) })
+	}
+	for size, most := range map[int]int{0: 4000, 200_000: 4000, 32_000: 4000, 8000: 1000} {
+		if got := (window.Setup{Size: size}).Summary(); got != most {
+			t.Errorf("a summary in a window of %d may have %d tokens, want %d", size, got, most)
+		}
+	}
+}
+
+func compactionIsBounded(t *testing.T, size, most int) {
+	p := window.Open(opening(window.Setup{Size: size, Reduction: window.Reduction{Trigger: -1, Free: 100, Compact: 5000}}))
 	for n := range 200 {
 		plan := p.Decide(window.Now{})
 		if plan.Compact != nil {
 			missing := p.Missing(*plan.Compact)
-			if size := len(strings.Join(missing, "")); size > 12<<10 || len(missing) == 0 {
+			if size := len(strings.Join(missing, "")); size > most || len(missing) == 0 {
 				t.Fatalf("%d bytes are kept word for word", size)
 			}
 			return
@@ -125,4 +136,67 @@ func TestCompactionIsBounded(t *testing.T) {
 		p.Told(text("go on"))
 	}
 	t.Fatal("no compaction")
+}
+
+// TestCompactionHasToHelp: where the beginning fills the window a summary of the few turns behind it comes only when they are worth
+// it; where what was said before does, at once.
+func TestCompactionHasToHelp(t *testing.T) {
+	r := window.Reduction{Trigger: -1, Free: 2000, Compact: 5000}
+	full := strings.Repeat("a long text ", 2500)
+	play := func(o window.Opening) (at []int, last window.View) {
+		p := window.Open(o)
+		for n := 1; n <= 12; n++ {
+			plan := p.Decide(window.Now{})
+			if plan.Compact != nil {
+				at = append(at, n)
+				if len(at) == 1 && !strings.Contains(p.Brief(*plan.Compact), "a long text") {
+					t.Error("the compactor is not told what fills the window")
+				}
+				plan.Compact.Text = "a summary"
+			}
+			p.Apply(plan)
+			last = p.View(plan)
+			p.Said(text(strings.Repeat("so ", 670)), nil) // five hundred tokens
+			p.Told(text(strings.Repeat("go on ", 335)))
+		}
+		return at, last
+	}
+	o := opening(window.Setup{Reduction: r})
+	o.First.Blocks = text(full)
+	if at, _ := play(o); fmt.Sprint(at) != "[5 7 9 11]" {
+		t.Errorf("with a long first message it is compacted before the calls %v", at)
+	}
+	o = opening(window.Setup{Size: 10_000, Reduction: r})
+	o.First.Blocks = text(full)
+	if at, _ := play(o); len(at) < 6 {
+		t.Errorf("the window is full, and compacted before the calls %v", at)
+	}
+	o = opening(window.Setup{Reduction: r})
+	o.Before = []window.Message{{Role: window.User, Blocks: text(full)}, {Role: window.Assistant, Blocks: text("yes")}}
+	at, last := play(o)
+	if len(at) == 0 || at[0] != 1 {
+		t.Errorf("what was said before is compacted before the calls %v", at)
+	}
+	if first := last.Messages[0].Blocks; first[0].Text != "do it" || !strings.Contains(first[1].Text, "a summary") {
+		t.Errorf("a window begins with %+v", first)
+	}
+}
+
+// TestTheFirstMessageIsNotKeptTwice: it stays, so nothing of it is missing in a summary; what a summary before has kept is.
+func TestTheFirstMessageIsNotKeptTwice(t *testing.T) {
+	o := opening(window.Setup{})
+	o.First.Blocks = text("We decided to keep docs/first.md as it is.")
+	p := window.Open(o)
+	for _, said := range []string{"We decided to rename docs/second.md soon.", "We decided to drop docs/third.md now."} {
+		p.Apply(p.Decide(window.Now{}))
+		p.Said(text(said), nil)
+		p.Told(text("go on"))
+		s := window.Summary{Upto: 9, Text: "a summary"}
+		missing := strings.Join(p.Missing(s), "\n")
+		if strings.Contains(missing, "first.md") || !strings.Contains(missing, "second.md") || strings.Contains(said, "third") && !strings.Contains(missing, "third.md") {
+			t.Errorf("missing: %s", missing)
+		}
+		s.Text = window.Complete(s.Text, p.Missing(s))
+		p.Apply(window.Plan{Compact: &s})
+	}
 }

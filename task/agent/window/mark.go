@@ -8,6 +8,10 @@ package window
 func (p *Planner) place() []Mark {
 	s := p.open.Setup
 	if s.Cache.Marks <= 0 {
+		if end := p.end(); p.long && s.Cache.Long > 0 && end.Message >= 0 { // that is all there is to ask for
+			end.Long = true
+			return []Mark{end}
+		}
 		return nil
 	}
 	marks := []Mark{}
@@ -31,7 +35,9 @@ func (p *Planner) place() []Mark {
 	if kept.Message >= 0 && kept != end {
 		put(kept)
 	}
-	put(end)
+	if end.Message >= 0 {
+		put(end)
+	}
 	p.marked = end
 	return marks
 }
@@ -39,7 +45,8 @@ func (p *Planner) place() []Mark {
 // end is the last block of the last message of the user.
 func (p *Planner) end() Mark { return p.before(len(p.messages)) }
 
-// before is the end of the last message of the user before a message.
+// before is the end of the last message of the user before a message. Where there is none it is a place before all others, which is no
+// mark.
 func (p *Planner) before(message int) Mark {
 	for i := message - 1; i >= 0; i-- {
 		if m := p.messages[i]; m.Role == User && len(m.Blocks) > 0 {

@@ -82,6 +82,9 @@ func SpanOf(role Role, b Block) Span {
 }
 
 func (v View) marks(message, block int) bool {
+	if v.setup == nil || v.setup.Cache.Marks == 0 {
+		return false
+	}
 	for _, m := range v.Marks {
 		if m.Message == message && m.Block == block {
 			return true

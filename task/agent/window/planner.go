@@ -50,9 +50,14 @@ type result struct {
 	name           string
 	call           int    // counts those of the tool
 	input, text    string // what was asked, canonical, and what was answered
+	gain           int    // tokens that are free when it is cleared
 	failed         bool
 	gone           bool // a pointer, cleared, or compacted
+	same           int  // of a pointer: which result it is to; else none
 }
+
+// none is no result.
+const none = -1
 
 func (r result) question() string { return r.name + "\x00" + r.input }
 
@@ -130,7 +135,7 @@ func (p *Planner) Decide(now Now) Plan {
 			}
 		}
 		if r.Compact > 0 && plan.Tokens > r.Compact {
-			plan.Compact = p.wish(r)
+			plan.Compact = p.wish(r, plan.Tokens)
 		}
 	}
 	plan.Half = s.Size > 0 && 2*plan.Tokens > s.Size
@@ -144,6 +149,9 @@ func (p *Planner) Apply(plan Plan) {
 	p.rewritten = -1
 	if plan.Compact != nil {
 		p.compact(*plan.Compact)
+	}
+	if len(plan.Clear) > 0 { // what was handed out before stays as it was
+		p.messages = slices.Clone(p.messages)
 	}
 	for _, place := range plan.Clear {
 		p.clear(place)
@@ -182,9 +190,10 @@ func (p *Planner) Told(blocks []Block) {
 			continue
 		}
 		p.called[b.Name]++
-		r := result{turn: p.turn, index: i + 1, message: len(p.messages), block: i, name: b.Name, call: p.called[b.Name], input: asked[b.ID], text: b.Text, failed: b.Error}
-		if pointer := p.pointer(r); pointer != "" {
-			blocks[i].Text, r.gone = pointer, true
+		r := result{turn: p.turn, index: i + 1, message: len(p.messages), block: i, name: b.Name, call: p.called[b.Name], input: asked[b.ID], text: b.Text, failed: b.Error, same: none}
+		r.gain = Tokens(len(r.text)) - Tokens(len(p.reference(r.text)))
+		if at, pointer := p.pointer(r); at != none {
+			blocks[i].Text, r.gone, r.same = pointer, true, at
 			p.repeats++
 		} else {
 			p.asked[r.question()] = len(p.results)
@@ -218,13 +227,12 @@ func (p *Planner) find(at Place) int {
 	return i
 }
 
-// replace puts another text in the place of a block. What was handed out before stays as it was.
+// replace puts another text in the place of a block. The list of messages must be the planner's own.
 func (p *Planner) replace(message, block int, text string) {
 	m := p.messages[message]
 	before := m.Blocks[block].tokens()
 	m.Blocks = slices.Clone(m.Blocks)
 	m.Blocks[block].Text = text
-	p.messages = slices.Clone(p.messages)
 	p.messages[message] = m
 	p.tokens = max(0, p.tokens-before+m.Blocks[block].tokens())
 	p.changed(message)

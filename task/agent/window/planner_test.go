@@ -112,6 +112,7 @@ func TestWindows(t *testing.T) {
 				t.Fatalf("call %d: two windows of one state:\n%s\n%s", i+1, a, b)
 			}
 			checkMarks(t, view, one.plans[i])
+			checkPointers(t, view)
 			for j, m := range view.Messages {
 				if want := []window.Role{window.User, window.Assistant}[j%2]; m.Role != want || len(m.Blocks) == 0 {
 					t.Fatalf("call %d: message %d is of %s with %d blocks", i+1, j, m.Role, len(m.Blocks))
@@ -126,6 +127,37 @@ func TestWindows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkPointers: what a pointer stands for is in the window, or a reference to it; of the newest results it is whole.
+func checkPointers(t *rapid.T, v window.View) {
+	type answer struct {
+		question, text string
+	}
+	var all []answer
+	for i, m := range v.Messages {
+		for j, b := range m.Blocks {
+			if b.Kind == window.ToolResult {
+				use := v.Messages[i-1].Blocks[j]
+				all = append(all, answer{use.Name + string(use.Input), b.Text})
+			}
+		}
+	}
+	const pointer = "Same as the result of call"
+	for i, a := range all {
+		if !strings.HasPrefix(a.text, pointer) {
+			continue
+		}
+		to := ""
+		for _, b := range all[:i] {
+			if b.question == a.question && !strings.HasPrefix(b.text, pointer) {
+				to = b.text
+			}
+		}
+		if to == "" || i >= len(all)-window.DefaultKeep && strings.HasPrefix(to, "<cleared") {
+			t.Fatalf("result %d of %d, of %s, is a pointer to %.60q", i+1, len(all), a.question, to)
+		}
+	}
 }
 
 func checkMarks(t *rapid.T, v window.View, plan window.Plan) {
@@ -290,11 +322,33 @@ func TestMarks(t *testing.T) {
 		}
 		break
 	}
-	none := window.Open(opening(window.Setup{System: "s"}))
-	plan := none.Decide(window.Now{})
-	none.Apply(plan)
-	if marks := none.View(plan).Marks; marks != nil {
-		t.Errorf("a provider without marks is given %v", marks)
+	// A provider that finds prefixes by itself is only asked for the longer life, if it has one.
+	for _, c := range []struct {
+		setup window.Setup
+		want  string
+	}{
+		{window.Setup{}, "[] [] []"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute}, Long: true}, "[] [] []"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute, Long: time.Hour}}, "[] [] [{4 0 true}]"},
+		{window.Setup{Cache: window.Rules{Life: time.Minute, Long: time.Hour}, Long: true}, "[{0 0 true}] [{2 0 true}] [{4 0 true}]"},
+	} {
+		p := window.Open(opening(c.setup))
+		var got []string
+		for _, at := range []int64{1, 2, 100_000} {
+			plan := p.Decide(window.Now{At: at})
+			p.Apply(plan)
+			view := p.View(plan)
+			got = append(got, fmt.Sprint(view.Marks))
+			for _, s := range view.Spans() {
+				if s.Marked {
+					t.Errorf("%+v is shown as marked", s)
+				}
+			}
+			one(p, int(at), "write", "x", false)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("a provider without marks is given %s, want %s", got, c.want)
+		}
 	}
 }
 
@@ -364,5 +418,139 @@ Answer 42.
 	}
 	if !plan.Half {
 		t.Error("over half full, and not told")
+	}
+}
+
+// one is a turn that calls a tool once.
+func one(p *window.Planner, n int, name, result string, failed bool, used ...cairn.Usage) {
+	p.Said([]window.Block{{Kind: window.ToolUse, ID: "a", Name: name, Input: json.RawMessage(fmt.Sprint(n))}}, used)
+	p.Told([]window.Block{{Kind: window.ToolResult, ID: "a", Name: name, Text: result, Error: failed}})
+}
+
+// TestDefaults: what is taken out, and from where on, where nothing is said; smaller windows begin earlier.
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct{ size, trigger, free, compact int }{
+		{0, 100_000, 20_000, 150_000},
+		{1_000_000, 100_000, 20_000, 150_000},
+		{200_000, 100_000, 20_000, 150_000},
+		{32_000, 16_000, 3200, 24_000},
+	} {
+		// plan is that of a window of so many tokens, with as many to be freed in old results, a hundred each, and three newer ones.
+		plan := func(tokens, old int, failed bool) window.Plan {
+			p := window.Open(opening(window.Setup{Size: c.size, Keeps: true}))
+			for n := range old/100 + 3 {
+				p.Apply(p.Decide(window.Now{}))
+				one(p, n, "write", strings.Repeat("x", 4*(100+48)), failed) // a reference has 48
+			}
+			p.Apply(p.Decide(window.Now{}))
+			p.Said(text("so"), []cairn.Usage{{Input: int64(tokens)}})
+			return p.Decide(window.Now{})
+		}
+		if got := plan(c.trigger, c.free, false); got.Rewrites() {
+			t.Errorf("a window of %d is rewritten at its trigger: %+v", c.size, got)
+		}
+		if got := plan(c.trigger+1, c.free-200, false); got.Rewrites() {
+			t.Errorf("a window of %d is rewritten for too little: %d results", c.size, len(got.Clear))
+		}
+		if got := plan(c.trigger+1, c.free+200, false); len(got.Clear) != c.free/100+2 || got.Compact != nil {
+			t.Errorf("a window of %d over its trigger: %d results go, %+v", c.size, len(got.Clear), got.Compact)
+		}
+		if got := plan(c.compact, 2*c.free, true); got.Rewrites() {
+			t.Errorf("a window of %d is compacted at its trigger: %+v", c.size, got)
+		}
+		if got := plan(c.compact+1, 2*c.free, true); got.Compact == nil || got.Clear != nil {
+			t.Errorf("a window of %d over its trigger is not compacted: %+v", c.size, got)
+		}
+	}
+}
+
+// TestABatchFreesEnough: where something else fills the window a result that has become old is no reason to rewrite it.
+func TestABatchFreesEnough(t *testing.T) {
+	o := opening(window.Setup{Keeps: true, Reduction: window.Reduction{Trigger: 1000, Free: 3500, Keep: 1}})
+	o.First.Blocks = text(strings.Repeat("a long prompt ", 1000))
+	p := window.Open(o)
+	var rewrites []int
+	for n := 1; n <= 12; n++ {
+		plan := p.Decide(window.Now{})
+		p.Apply(plan)
+		if plan.Rewrites() {
+			rewrites = append(rewrites, n)
+		}
+		one(p, n, "write", strings.Repeat("x", 4000), false)
+	}
+	if fmt.Sprint(rewrites) != "[6 10]" { // four old ones and the newest
+		t.Errorf("rewritten before the calls %v", rewrites)
+	}
+}
+
+// TestDecidingReadsNoOldResults: a call over the trigger whose results are not worth a batch costs no look at their texts.
+func TestDecidingReadsNoOldResults(t *testing.T) {
+	p := window.Open(opening(window.Setup{Keeps: true, Reduction: window.Reduction{Trigger: 1000, Free: 1 << 40}}))
+	for n := range 1000 {
+		p.Apply(p.Decide(window.Now{}))
+		one(p, n, "write", strings.Repeat("x", 1000), false)
+	}
+	if n := testing.AllocsPerRun(5, func() { p.Decide(window.Now{}) }); n > 50 {
+		t.Errorf("%v allocations for a thousand results", n)
+	}
+}
+
+// TestTheProviderReduces: then nobody else does.
+func TestTheProviderReduces(t *testing.T) {
+	for _, reduces := range []bool{false, true} {
+		p := window.Open(opening(window.Setup{Reduces: reduces, Reduction: window.Reduction{Trigger: 1000, Free: 100, Compact: 1500}}))
+		rewrites := 0
+		for n := range 20 {
+			plan := p.Decide(window.Now{})
+			if plan.Rewrites() {
+				rewrites++
+			}
+			p.Apply(plan)
+			one(p, n, "write", strings.Repeat("x", 1000), false)
+		}
+		if (rewrites > 0) == reduces {
+			t.Errorf("the provider reduces: %t, and %d windows are rewritten", reduces, rewrites)
+		}
+	}
+}
+
+// TestWhatAPointerStandsForStays: when it is cleared, in the place of a pointer that is one of the newest results; and beyond a compaction.
+func TestWhatAPointerStandsForStays(t *testing.T) {
+	whole := strings.Repeat("x", 4000)
+	p := window.Open(opening(window.Setup{Reduction: window.Reduction{Trigger: 2000, Free: 500, Compact: -1}}))
+	read := func() {
+		p.Said([]window.Block{{Kind: window.ToolUse, ID: "a", Name: "read", Input: json.RawMessage(`{"f":1}`)}}, nil)
+		p.Told([]window.Block{{Kind: window.ToolResult, ID: "a", Name: "read", Text: whole}})
+	}
+	next := func() window.Plan {
+		plan := p.Decide(window.Now{})
+		p.Apply(plan)
+		return plan
+	}
+	next()
+	read()
+	next()
+	one(p, 1, "write", whole, false)
+	next()
+	read()
+	if m := p.Messages(); !strings.HasPrefix(m[len(m)-1].Blocks[0].Text, "Same as the result of call 1 of read above") {
+		t.Fatalf("no pointer: %.100s", m[len(m)-1].Blocks[0].Text)
+	}
+	next()
+	one(p, 2, "write", whole, false)
+	if plan := next(); fmt.Sprint(plan.Clear) != "[]" {
+		t.Errorf("clearing what a pointer says from then on frees nothing: %v", plan.Clear)
+	}
+	clear := window.Plan{Clear: []window.Place{{Turn: 1, Result: 1}, {Turn: 2, Result: 1}}}
+	if p.Apply(clear); !strings.HasPrefix(p.Messages()[2].Blocks[0].Text, "<cleared") || p.Messages()[6].Blocks[0].Text != whole {
+		t.Errorf("cleared: %.100s, in the place of the pointer %.100s", p.Messages()[2].Blocks[0].Text, p.Messages()[6].Blocks[0].Text)
+	}
+	read() // and is what another points to
+	if m := p.Messages(); !strings.HasPrefix(m[len(m)-1].Blocks[0].Text, "Same as the result of call 2 of read above") {
+		t.Errorf("no pointer to it: %.100s", m[len(m)-1].Blocks[0].Text)
+	}
+	p.Apply(window.Plan{Compact: &window.Summary{Upto: 4, Text: "a summary"}})
+	if m := p.Messages(); len(m) != 5 || m[4].Blocks[0].Text != whole {
+		t.Errorf("compacted: %d messages, and in the place of the pointer stands %.100s", len(m), m[len(m)-1].Blocks[0].Text)
 	}
 }

@@ -64,15 +64,19 @@ func or(n, normal int) int {
 
 // clearable are the results that can go, if together they free enough, and how much that is.
 func (p *Planner) clearable(r Reduction) (places []Place, freed int) {
-	old := p.results[:max(0, len(p.results)-r.Keep)]
-	for i := range old {
-		one := &old[i]
-		if one.gone || one.failed || slices.Contains(r.KeepTools, one.name) {
+	newest := p.newest(r)
+	pointed := map[int]bool{}
+	for _, one := range p.results[newest:] {
+		pointed[one.same] = true
+	}
+	for i := range p.results[:newest] {
+		one := &p.results[i]
+		if one.gone || one.failed || one.gain <= 0 || slices.Contains(r.KeepTools, one.name) {
 			continue
 		}
-		if gain := Tokens(len(one.text)) - Tokens(len(p.reference(one.text))); gain > 0 {
-			places = append(places, Place{one.turn, one.index})
-			freed += gain
+		places = append(places, Place{one.turn, one.index})
+		if !pointed[i] { // or else its text will stand in the place of the pointer
+			freed += one.gain
 		}
 	}
 	if freed < r.Free {
@@ -81,6 +85,10 @@ func (p *Planner) clearable(r Reduction) (places []Place, freed int) {
 	return places, freed
 }
 
+// newest is the first of the results that stay whatever happens.
+func (p *Planner) newest(r Reduction) int { return max(0, len(p.results)-r.Keep) }
+
+// clear takes a result out. If one of the newest is a pointer to it, that one says it from now on.
 func (p *Planner) clear(at Place) {
 	i := p.find(at)
 	if i < 0 || p.results[i].gone {
@@ -89,6 +97,19 @@ func (p *Planner) clear(at Place) {
 	r := &p.results[i]
 	r.gone = true
 	p.replace(r.message, r.block, p.reference(r.text))
+	for j := p.newest(p.open.Setup.Reduction.of(p.open.Setup.Size)); j < len(p.results); j++ {
+		if p.results[j].same == i {
+			p.restore(j)
+		}
+	}
+}
+
+// restore puts a whole result in the place of a pointer.
+func (p *Planner) restore(i int) {
+	r := &p.results[i]
+	r.gone, r.same = false, none
+	p.asked[r.question()] = i
+	p.replace(r.message, r.block, r.text)
 }
 
 // reference stands in the place of a result. Where there are artifacts the text can be had by the hash.
@@ -129,21 +150,22 @@ func Hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pointer is what is told in the place of a result that stands in the window already; "" if it does not, or is shorter.
-func (p *Planner) pointer(r result) string {
+// pointer is what is told in the place of a result that stands in the window already, and which one that is; none if it does
+// not, or is shorter.
+func (p *Planner) pointer(r result) (same int, text string) {
 	at := slices.IndexFunc(p.open.Setup.Tools, func(t Tool) bool { return t.Name == r.name })
 	if r.failed || at < 0 || !p.open.Setup.Tools[at].Reads || r.name == "todo" { // whose answers change what is recited
-		return ""
+		return none, ""
 	}
 	i, known := p.asked[r.question()]
 	if !known || p.results[i].gone || p.results[i].failed || p.results[i].text != r.text {
-		return ""
+		return none, ""
 	}
-	text := fmt.Sprintf("Same as the result of call %d of %s above, which had the same input. Nothing has changed since.", p.results[i].call, r.name)
+	text = fmt.Sprintf("Same as the result of call %d of %s above, which had the same input. Nothing has changed since.", p.results[i].call, r.name)
 	if len(text) >= len(r.text) {
-		return ""
+		return none, ""
 	}
-	return text
+	return i, text
 }
 
 // canonical makes inputs that are equal as JSON equal.
