@@ -90,6 +90,42 @@ func TestFallback(t *testing.T) {
 	})
 }
 
+// TestAnOpenCircuitHonoursRetryAfter: a provider that asks to be left alone for longer than the cooldown is.
+func TestAnOpenCircuitHonoursRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &shop{name: "a"}
+		a.err.Store(&cairn.Failure{Code: loop.RateLimited, RetryAfter: 10 * time.Minute})
+		f := &loop.Fallback{Models: []loop.Model{a}, Failures: 1, Cooldown: time.Second}
+		for _, step := range []struct {
+			after time.Duration
+			calls int32
+		}{{0, 1}, {9 * time.Minute, 1}, {time.Minute, 2}} {
+			time.Sleep(step.after)
+			if _, err := f.Call(t.Context(), loop.Window{}); err == nil || a.calls.Load() != step.calls {
+				t.Errorf("%v, asked %d times, want %d", err, a.calls.Load(), step.calls)
+			}
+		}
+	})
+}
+
+// TestWhoGivesUpGivesTheTurnBack: the next in a paced queue does not wait for a call that was cancelled.
+func TestWhoGivesUpGivesTheTurnBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loop.Limited{Model: &shop{name: "a"}, By: &loop.Limit{PerMinute: 1, Concurrent: 1}}
+		begun := time.Now()
+		for _, limit := range []time.Duration{time.Hour, time.Second, time.Hour} {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			if _, err := m.Call(ctx, loop.Window{}); (err != nil) != (limit == time.Second) {
+				t.Errorf("within %s: %v", limit, err)
+			}
+			cancel()
+		}
+		if took := time.Since(begun).Round(time.Second); took != time.Minute {
+			t.Errorf("two calls, one a minute, took %s", took)
+		}
+	})
+}
+
 func TestFallbackAsksBudgets(t *testing.T) {
 	a, b := &shop{name: "a"}, &shop{name: "b"}
 	a.err.Store(&cairn.Failure{Code: loop.ModelOverloaded})
