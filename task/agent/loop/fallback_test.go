@@ -108,6 +108,42 @@ func TestAnOpenCircuitHonoursRetryAfter(t *testing.T) {
 	})
 }
 
+// TestOneCallTries a provider that was left alone, also when a call from before ends meanwhile.
+func TestOneCallTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		m := &model{answer: func(ctx context.Context, _ loop.Window, _ int) (loop.Turn, error) {
+			switch asked.Add(1) {
+			case 1:
+				<-ctx.Done()
+				return loop.Turn{}, ctx.Err()
+			case 2:
+				return loop.Turn{}, &cairn.Failure{Code: loop.ModelOverloaded}
+			}
+			time.Sleep(time.Hour)
+			return says("ok"), nil
+		}}
+		f := &loop.Fallback{Models: []loop.Model{m}, Failures: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		ask := func(ctx context.Context) {
+			group.Go(func() { _, _ = f.Call(ctx, loop.Window{}) })
+			synctest.Wait()
+		}
+		ask(ctx)
+		ask(t.Context())
+		time.Sleep(loop.DefaultCooldown)
+		ask(t.Context()) // tries
+		cancel()
+		synctest.Wait()
+		ask(t.Context())
+		if asked.Load() != 3 {
+			t.Errorf("asked %d times, want 3", asked.Load())
+		}
+		group.Wait()
+	})
+}
+
 // TestWhoGivesUpGivesTheTurnBack: the next in a paced queue does not wait for a call that was cancelled.
 func TestWhoGivesUpGivesTheTurnBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
