@@ -4,7 +4,7 @@ import "github.com/cairnrun/cairn"
 
 // The codes of this package's errors, each a *cairn.Error.
 const (
-	// Invalid: a Server or Serving is wrong: no name, no or two ways to reach it, nothing allowed.
+	// Invalid: a Server, or a tool to serve, is wrong: no name, no or two ways to reach it, nothing allowed, a schema of no object.
 	Invalid cairn.Code = "MCP_INVALID"
 	// Unreachable: no connection could be made. Nothing was called.
 	Unreachable cairn.Code = "MCP_UNREACHABLE"

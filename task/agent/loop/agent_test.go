@@ -256,7 +256,7 @@ func TestAFullWindowBeginsAnew(t *testing.T) {
 	m.answer = func(_ context.Context, w loop.Window, n int) (loop.Turn, error) {
 		switch {
 		case n == 2 && m.calls() == 2:
-			return loop.Turn{}, &cairn.Failure{Code: loop.ContextFull, Message: "too long"}
+			return loop.Turn{}, &cairn.Failure{Code: loop.ContextFull, Message: "too long" + strings.Repeat("!", 5000)}
 		case n == 1 && m.calls() == 1:
 			return wants(use("a", "walk", `{}`)), nil
 		}
@@ -268,6 +268,10 @@ func TestAFullWindowBeginsAnew(t *testing.T) {
 	}
 	if out, err := d.try(t.Context(), t, textTask(&loop.Agent{Model: m})); err != nil || out != `"ok"` || len(d.final(t)) != 2 {
 		t.Errorf("%s, %v", out, err)
+	}
+	told := m.windows[2].Messages[0].Blocks
+	if last := told[len(told)-1].Text; !strings.Contains(last, "Attempt 1: CONTEXT_FULL: too long!") || len(last) > 1300 {
+		t.Errorf("the next attempt is told %d bytes: %.300s", len(last), last)
 	}
 	m.answer = func(context.Context, loop.Window, int) (loop.Turn, error) {
 		return loop.Turn{}, &cairn.Failure{Code: loop.ContextFull, Message: "too long"}

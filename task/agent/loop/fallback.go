@@ -93,13 +93,14 @@ func (f *Fallback) Call(ctx context.Context, w Window) (Turn, error) {
 	soonest := time.Duration(-1)
 	for _, m := range f.Models {
 		provider := m.Info().Provider
-		if wait := f.enter(provider); wait > 0 {
+		wait, trial := f.enter(provider)
+		if wait > 0 {
 			if soonest < 0 || wait < soonest {
 				soonest = wait
 			}
 			continue
 		}
-		turn, err := f.call(ctx, m, provider, failed != nil, w)
+		turn, err := f.call(ctx, m, provider, trial, failed != nil, w)
 		turn.Usage = append(spent, turn.Usage...)
 		if err == nil || ctx.Err() != nil || !elsewhere(err) {
 			return turn, err
@@ -114,9 +115,9 @@ func (f *Fallback) Call(ctx context.Context, w Window) (Turn, error) {
 }
 
 // call asks one model, and first the budgets if it is a further call. A panic leaves the circuit as it was.
-func (f *Fallback) call(ctx context.Context, m Model, provider string, further bool, w Window) (turn Turn, err error) {
+func (f *Fallback) call(ctx context.Context, m Model, provider string, trial, further bool, w Window) (turn Turn, err error) {
 	said := false // whether the provider has
-	defer func() { f.leave(provider, said, err) }()
+	defer func() { f.leave(provider, trial, said, err) }()
 	if further {
 		if err := task.Admit(ctx); err != nil {
 			return Turn{}, err
@@ -141,8 +142,8 @@ func elsewhere(err error) bool {
 
 func (f *Fallback) most() int { return orDefault(f.Failures, DefaultFailures, DefaultFailures) }
 
-// enter says how long the provider is not to be asked; 0 is now.
-func (f *Fallback) enter(provider string) time.Duration {
+// enter says how long the provider is not to be asked; 0 is now. The call is a trial where it was left alone until now.
+func (f *Fallback) enter(provider string) (wait time.Duration, trial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.circuits == nil {
@@ -155,22 +156,23 @@ func (f *Fallback) enter(provider string) time.Duration {
 	}
 	switch wait := time.Until(c.until); {
 	case c.until.IsZero():
-		return 0
+		return 0, false
 	case wait > 0:
-		return wait
+		return wait, false
 	case c.trying:
-		return time.Second // another call finds out
+		return time.Second, false // another call finds out
 	}
 	c.trying = true
-	return 0
+	return 0, true
 }
 
-// leave takes down how a call has ended, if the provider has said anything.
-func (f *Fallback) leave(provider string, said bool, err error) {
+// leave takes down how a call has ended, if the provider has said anything. Calls that were under way when it was left alone end
+// no trial.
+func (f *Fallback) leave(provider string, trial, said bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.circuits[provider]
-	c.trying = false
+	c.trying = c.trying && !trial
 	switch {
 	case !said:
 	case err == nil || !elsewhere(err):

@@ -91,6 +91,78 @@ func TestFallback(t *testing.T) {
 	})
 }
 
+// TestAnOpenCircuitHonoursRetryAfter: a provider that asks to be left alone for longer than the cooldown is.
+func TestAnOpenCircuitHonoursRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &shop{name: "a"}
+		a.err.Store(&cairn.Failure{Code: loop.RateLimited, RetryAfter: 10 * time.Minute})
+		f := &loop.Fallback{Models: []loop.Model{a}, Failures: 1, Cooldown: time.Second}
+		for _, step := range []struct {
+			after time.Duration
+			calls int32
+		}{{0, 1}, {9 * time.Minute, 1}, {time.Minute, 2}} {
+			time.Sleep(step.after)
+			if _, err := f.Call(t.Context(), loop.Window{}); err == nil || a.calls.Load() != step.calls {
+				t.Errorf("%v, asked %d times, want %d", err, a.calls.Load(), step.calls)
+			}
+		}
+	})
+}
+
+// TestOneCallTries a provider that was left alone, also when a call from before ends meanwhile.
+func TestOneCallTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		m := &model{answer: func(ctx context.Context, _ loop.Window, _ int) (loop.Turn, error) {
+			switch asked.Add(1) {
+			case 1:
+				<-ctx.Done()
+				return loop.Turn{}, ctx.Err()
+			case 2:
+				return loop.Turn{}, &cairn.Failure{Code: loop.ModelOverloaded}
+			}
+			time.Sleep(time.Hour)
+			return says("ok"), nil
+		}}
+		f := &loop.Fallback{Models: []loop.Model{m}, Failures: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		ask := func(ctx context.Context) {
+			group.Go(func() { _, _ = f.Call(ctx, loop.Window{}) })
+			synctest.Wait()
+		}
+		ask(ctx)
+		ask(t.Context())
+		time.Sleep(loop.DefaultCooldown)
+		ask(t.Context()) // tries
+		cancel()
+		synctest.Wait()
+		ask(t.Context())
+		if asked.Load() != 3 {
+			t.Errorf("asked %d times, want 3", asked.Load())
+		}
+		group.Wait()
+	})
+}
+
+// TestWhoGivesUpGivesTheTurnBack: the next in a paced queue does not wait for a call that was cancelled.
+func TestWhoGivesUpGivesTheTurnBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loop.Limited{Model: &shop{name: "a"}, By: &loop.Limit{PerMinute: 1, Concurrent: 1}}
+		begun := time.Now()
+		for _, limit := range []time.Duration{time.Hour, time.Second, time.Hour} {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			if _, err := m.Call(ctx, loop.Window{}); (err != nil) != (limit == time.Second) {
+				t.Errorf("within %s: %v", limit, err)
+			}
+			cancel()
+		}
+		if took := time.Since(begun).Round(time.Second); took != time.Minute {
+			t.Errorf("two calls, one a minute, took %s", took)
+		}
+	})
+}
+
 func TestFallbackAsksBudgets(t *testing.T) {
 	a, b := &shop{name: "a"}, &shop{name: "b"}
 	a.err.Store(&cairn.Failure{Code: loop.ModelOverloaded})
