@@ -88,7 +88,7 @@ func (c *conversation) settle(ctx context.Context) error {
 func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
 	returned := false
 	defer func() {
-		if wrong := c.close(ctx, returned && err == nil); wrong != nil {
+		if wrong := journal.End(ctx, &c.call, c.name, c.failure, returned && err == nil); wrong != nil {
 			resp, err = task.Response{Usage: resp.Usage}, errors.Join(err, wrong)
 		}
 	}()
@@ -96,21 +96,6 @@ func (c *conversation) run(ctx context.Context) (resp task.Response, err error) 
 	resp.Usage = c.usage
 	returned = true
 	return resp, err
-}
-
-// close writes last words. It does so also when the attempt was told to stop.
-func (c *conversation) close(ctx context.Context, finished bool) error {
-	stopped := context.Cause(ctx)
-	ctx = context.WithoutCancel(ctx)
-	var limit *cairn.Failure
-	if c.failure == nil && !finished && errors.As(stopped, &limit) && (limit.Code == cairn.TaskTimeout || limit.Code == cairn.HeartbeatTimeout) {
-		c.failure = limit // being stopped for any other reason is nothing the conversation has done
-	}
-	if c.failure == nil {
-		return nil
-	}
-	f := answer.Failed{Attempt: c.call.Attempt, Code: c.failure.Code, Message: cut(c.failure.Message, answer.MostEarlier)}
-	return journal.Put(ctx, c.call.Journal, c.name+".failed", f)
 }
 
 // fail ends the conversation for good.
