@@ -177,6 +177,47 @@ func TestReopeningWantsTheSameCode(t *testing.T) {
 	wait(t, run, core.Finished)
 }
 
+// TestReopeningTakesWhatWasAsked: what the inbox acknowledged before the run failed is not lost. A pause is overruled by
+// whoever resumes, a cancellation is not.
+func TestReopeningTakesWhatWasAsked(t *testing.T) {
+	for _, c := range []struct {
+		asked core.EventKind
+		want  core.Status
+	}{{core.PauseAsked, core.Finished}, {core.CancelAsked, core.CancelledRun}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+			flow := func(most int64) cairn.Workflow[struct{}, int] {
+				return workflow(func(*cairn.View) cairn.Node {
+					return aspects.Aspects{Tokens: aspects.Budget{Max: most}, Children: cairn.Nodes{asks("a", agentFunc(func(ctx context.Context) error {
+						for _, ev := range []core.Event{{Kind: core.SignalReceived, Name: "news"}, {Kind: c.asked}} {
+							// Past the engine, which so sees them at its next poll: too late.
+							if _, err := store.Append(ctx, "r", engine.Item{Event: ev}); err != nil {
+								return err
+							}
+						}
+						task.Spend(ctx, cairn.Usage{Model: "m", Output: 10})
+						return nil
+					})), task.Task[int]{ID: second, Do: do(1)}}}
+				})
+			}
+			e := open(t, engine.Config{Store: store, Workflows: []cairn.Definer{flow(5)}})
+			wait(t, begin(t, e), core.Failed)
+			if state, _, err := engine.Load(t.Context(), store, "r"); err != nil || state.Inbox != 0 {
+				t.Fatalf("the run has seen what was asked before it failed: %d, %v", state.Inbox, err)
+			}
+			e = open(t, engine.Config{Store: store, Workflows: []cairn.Definer{flow(50)}})
+			run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait(t, run, c.want)
+			if state, _, err := engine.Load(t.Context(), store, "r"); err != nil || state.Inbox != 2 {
+				t.Errorf("%s: the inbox was read up to %d, %v", c.asked, state.Inbox, err)
+			}
+		})
+	}
+}
+
 // TestAHitCostsNothing: an output out of Cairn's own cache uses up no budget.
 func TestAHitCostsNothing(t *testing.T) {
 	agent := &loop{calls: 1, each: 10}

@@ -217,19 +217,7 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 			return nil, core.Step{}, err
 		}
 	}
-	asked, err := e.asked(ctx, id)
-	if err != nil {
-		return nil, core.Step{}, err
-	}
-	events = append(events, asked...)
-	paused := func(ev core.Event) bool { return ev.Kind == core.PauseAsked }
-	if m.State().Status == core.Paused || slices.ContainsFunc(asked, paused) {
-		events = append(events, core.Event{Kind: core.Unpaused}) // resuming overrules a pause that was asked for before it
-	}
-	step, err := r.decide(time.Now(), events, true)
-	if err == nil {
-		err = r.commit(step)
-	}
+	step, err := e.goOn(ctx, r, events)
 	return r, step, err
 }
 
@@ -249,11 +237,26 @@ func (e *Engine) reopen(ctx context.Context, id string, def cairn.Definition, le
 		return nil, core.Step{}, err
 	}
 	r := e.newRun(id, def, m, lease)
-	step, err := r.decide(time.Now(), []core.Event{{Kind: core.RunReopened}}, true)
+	step, err := e.goOn(ctx, r, []core.Event{{Kind: core.RunReopened}})
+	return r, step, err
+}
+
+// goOn makes the first step of a run that was just claimed, with what it was asked before.
+func (e *Engine) goOn(ctx context.Context, r *Run, events []core.Event) (core.Step, error) {
+	asked, err := e.asked(ctx, r.id)
+	if err != nil {
+		return core.Step{}, err
+	}
+	events = append(events, asked...)
+	paused := func(ev core.Event) bool { return ev.Kind == core.PauseAsked }
+	if r.m.State().Status == core.Paused || slices.ContainsFunc(asked, paused) {
+		events = append(events, core.Event{Kind: core.Unpaused}) // resuming overrules a pause that was asked for before it
+	}
+	step, err := r.decide(time.Now(), events, true)
 	if err == nil {
 		err = r.commit(step)
 	}
-	return r, step, err
+	return step, err
 }
 
 // asked is what the inbox of a run holds that was just claimed. It belongs into the first step: a cancellation that was

@@ -60,7 +60,7 @@ type Catalog interface {
 // checks it: a zombie's late write is LEASE_LOST.
 type Leases interface {
 	// Claim leases a run that nobody holds, whose lease has run out, or whose epoch is claim.Dead: RUN_NOT_FOUND,
-	// RUN_ENDED, LEASE_HELD. A failed run has not ended for a claim with Reopen.
+	// RUN_ENDED, LEASE_HELD. A run that Reopens has not ended for a claim with Reopen.
 	Claim(ctx context.Context, run string, claim Claim) (Lease, error)
 	// Renew extends leases to ttl from now, and returns the ids of the runs whose lease is lost.
 	Renew(ctx context.Context, leases []Lease, ttl time.Duration) (lost []string, err error)
@@ -86,7 +86,8 @@ type Inbox interface {
 	// Append adds an item: RUN_NOT_FOUND, RUN_ENDED. An item whose Dedupe the run has seen already is not added
 	// again; its first number is returned. What is for a run that was continued goes to the last of its chain.
 	Append(ctx context.Context, run string, item Item) (seq int64, err error)
-	// Unread returns the items not yet consumed of all runs leased by the owner, in order per run.
+	// Unread returns the items not yet consumed of all runs leased by the owner, in order per run. A run that Reopens
+	// keeps them until it does: what was acknowledged is not lost.
 	Unread(ctx context.Context, owner string) ([]Item, error)
 }
 
@@ -174,7 +175,7 @@ func (o Owner) Dead() bool {
 type Claim struct {
 	Owner Owner
 	TTL   time.Duration
-	// Reopen lets a failed run be claimed, too.
+	// Reopen lets a failed run be claimed, too, if it Reopens.
 	Reopen bool
 	// Dead, when not 0, is the epoch of a lease whose process is known to be dead: it need not have run out.
 	Dead int64

@@ -126,6 +126,8 @@ func (s *Store) commitSlowly(tx *dbfile.Tx, no int64, lease engine.Lease, c engi
 	}
 	if c.Status.Terminal() {
 		until, owner = 0, engine.Owner{}
+	}
+	if c.Status.Terminal() && !(engine.RunInfo{Status: c.Status, Failure: c.Failure}).Reopens() {
 		if _, err := tx.Exec("DELETE FROM inbox WHERE id > ? AND id <= ?", key(no, 0), key(no, perRun)); err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@
 //   - Cache entries are written whole with their frame, and evicted a few at a time by commits that write others: after the
 //     limits were lowered, or with entries of very different sizes, the cache is larger than its limit for a while.
 //   - Large effects: each attempt to deliver one writes it again.
-//   - A status that is terminal is final for this store; unread inbox items of the run are dropped with it.
+//   - A status that is terminal is final for this store, and the run's unread inbox items are dropped with it, unless it is
+//     a failure that reopens.
 //   - Strings are kept byte by byte, except those inside of an inbox event or a failure, which are JSON: there, bytes
 //     that are not UTF-8 become U+FFFD.
 package sqlite

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/internal/dbfile"
 )
 
@@ -37,7 +36,7 @@ func (s *Store) Claim(ctx context.Context, run string, claim engine.Claim) (engi
 		now := s.clock()
 		free := r.Owner.Token == "" || r.Until.UnixMilli() <= now.UnixMilli() || claim.Dead != 0 && claim.Dead == r.Epoch
 		switch {
-		case r.Status.Terminal() && !(claim.Reopen && r.Status == core.Failed):
+		case r.Status.Terminal() && !(claim.Reopen && r.Reopens()):
 			return ended(run, r.Status)
 		case !free:
 			return held(r)

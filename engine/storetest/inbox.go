@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 )
@@ -133,6 +134,24 @@ var inboxRules = []rule{
 		f.refused(err, engine.RunEnded, "r")
 		f.send("r", signal("a", "k"), 1) // this one was acknowledged
 		f.equal(f.unread("me"), []string(nil))
+	}},
+	{"a run that reopens has to read what it had before it failed", func(f *fixture) {
+		r := f.create("r")
+		f.send("r", signal("a", ""), 1)
+		f.send("r", signal("b", "k"), 2)
+		f.send("r", signal("c", ""), 3)
+		r.commit(consumed(1), status(core.Failed), func(c *engine.Commit) { c.Failure = &cairn.Failure{Code: cairn.BudgetExceeded} })
+		_, err := f.Append(f.ctx, "r", signal("late", ""))
+		f.refused(err, engine.RunEnded, "r")
+		f.equal(f.unread("me"), []string(nil))
+		claim := claimBy("me")
+		claim.Reopen = true
+		r.claim(claim)
+		f.equal(f.unread("me"), []string{"r:2:b", "r:3:c"})
+		r.commit(consumed(2))
+		f.send("r", signal("b", "k"), 2)
+		f.send("r", signal("d", ""), 4)
+		f.equal(f.unread("me"), []string{"r:3:c", "r:4:d"})
 	}},
 	{"an event that is no JSON is refused", func(f *fixture) {
 		f.create("r")

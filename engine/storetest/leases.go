@@ -147,10 +147,10 @@ var leaseRules = []rule{
 			}
 		}
 	}},
-	{"a failed run can be claimed to be reopened, and goes on; no other ended one can", func(f *fixture) {
+	{"a run that failed by its budget can be claimed to be reopened, and goes on; no other ended one can", func(f *fixture) {
 		claim := claimBy("me")
 		claim.Reopen = true
-		for _, st := range []core.Status{core.Finished, core.CancelledRun, core.Continued} {
+		for _, st := range []core.Status{core.Finished, core.CancelledRun, core.Continued, core.Failed} {
 			r := f.create(string(st))
 			r.commit(status(st))
 			_, err := f.Claim(f.ctx, r.id, claim)

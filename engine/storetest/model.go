@@ -97,7 +97,7 @@ func (m *model) Claim(_ context.Context, run string, c engine.Claim) (engine.Lea
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(run)
-	if err == nil && r.Status.Terminal() && !(c.Reopen && r.Status == core.Failed) {
+	if err == nil && r.Status.Terminal() && !(c.Reopen && r.Reopens()) {
 		err = no(engine.RunEnded, run)
 	}
 	if err == nil && r.Owner.Token != "" && m.clock().Before(r.Until) && (c.Dead == 0 || c.Dead != r.Epoch) {

@@ -121,6 +121,9 @@ func (p *pair) drawCommit(t *rapid.T, run string) engine.Commit {
 	case 3:
 		c.Status = rapid.SampledFrom([]core.Status{core.Finished, core.Failed, core.Continued}).Draw(t, "status")
 		c.Result = []byte(`{"done":1}`)
+		if c.Status == core.Failed {
+			c.Failure = &cairn.Failure{Code: rapid.SampledFrom([]cairn.Code{cairn.BudgetExceeded, cairn.CodeChanged}).Draw(t, "code"), Message: "over"}
+		}
 	case 6:
 		succeeded(&fixture{clock: p.clock}, ids.Draw(t, "successor"))(&c)
 		c.Successor.Claim = engine.Claim{Owner: owner(owners.Draw(t, "heir's owner")), TTL: ttl}
