@@ -39,6 +39,22 @@ func TestPlanningPays(t *testing.T) {
 	}
 }
 
+// TestPlanningPaysWhereResultsAreLarge: with the defaults, too, a search through the web needs a fifth of the tokens.
+func TestPlanningPaysWhereResultsAreLarge(t *testing.T) {
+	results, err := compare(t.Context(), searched, func() (place, error) {
+		return fleeting(t.TempDir()), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, missed := range judge(results) {
+		t.Error(missed)
+	}
+	if whole, r := results[0], results[1]; whole.calls != turns || whole.known != 30 || r.offloads == 0 || r.lookups == 0 || r.kept != 30 || r.cost >= whole.cost {
+		t.Errorf("this test has no teeth: %+v, %+v", whole, r)
+	}
+}
+
 // TestTheCacheFollowsItsRules: what was marked before is found, within the look-back; what is behind it is written up to the last mark.
 func TestTheCacheFollowsItsRules(t *testing.T) {
 	m := newMeter()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,8 @@ type way struct {
 	size int
 	// offload, trigger and compact are those of loop.Agent: 0 is the default, negative is never.
 	offload, trigger, compact int
+	// work is what there is to do; none is coding.
+	work *work
 	// points is whether repeated results become pointers, recites whether the list of things to do is repeated.
 	points, recites bool
 }
@@ -37,6 +40,9 @@ var (
 	planned   = way{name: "planned, 200k", size: 200_000, points: true, recites: true}
 	early     = way{name: "the same, trigger 50k", size: 200_000, trigger: 50_000, points: true, recites: true}
 	narrow    = way{name: "planned, 32k", size: 32_000, points: true, recites: true}
+
+	unplannedSearch = way{name: "no planning, searches", work: &searching, offload: never, trigger: never, compact: never}
+	plannedSearch   = way{name: "planned, searches", work: &searching, size: 200_000, points: true, recites: true}
 )
 
 const never = -1
@@ -167,7 +173,7 @@ func (y way) agent(w *world, m *meter) *loop.Agent {
 
 // play runs the work in a way, by a real engine.
 func (y way) play(ctx context.Context, at place) (r result, err error) {
-	w, m := newWorld(), newMeter()
+	w, m := newWorld(*cmp.Or(y.work, &coding)), newMeter()
 	store, err := sqlite.Open(ctx, at.db)
 	if err != nil {
 		return r, err
@@ -249,7 +255,7 @@ func (r *result) read(ctx context.Context, store *sqlite.Store, files cairn.Arti
 	text := all(m.final.Messages)
 	r.pointers = strings.Count(text, "Same as the result of call ")
 	turns := all(m.final.Messages[1:])
-	searched, err := restored(ctx, files, text)
+	aside, err := restored(ctx, files, text)
 	if err != nil {
 		return err
 	}
@@ -261,7 +267,7 @@ func (r *result) read(ctx context.Context, store *sqlite.Store, files cairn.Arti
 			if !f.in(turns) {
 				r.summed++
 			}
-		case strings.Contains(searched, f.evidence):
+		case strings.Contains(aside, f.evidence):
 			r.kept++
 		}
 	}

@@ -69,41 +69,74 @@ var (
 	hitSizes  = []int{1 << 10, 3 << 10, 6 << 10, 10 << 10}
 )
 
-// newWorld lays the work out: of each ten steps four read files and one reads a file again that was just read, two search,
-// one runs the tests, one fetches a page, one writes. Every other run of the tests fails, and one read in twenty. A fact is in
-// the result of every third step. Before it writes the agent needs a line of a file that it has read long ago.
-func newWorld() *world {
-	w := &world{results: map[[2]string]string{}, fails: map[[2]string]string{}, facts: facts()}
-	var files []string
-	next := func(sizes []int, n int) int { return sizes[n%len(sizes)] }
-	for n := 1; n < turns; n++ {
-		var s step
-		size := 0
-		switch n % 10 {
-		case 1, 2, 4, 8:
-			s.tool, s.target = "read_file", fmt.Sprintf("internal/area%d/file_%d.go", n%7, n)
-			if n%20 == 8 {
-				w.fails[[2]string{s.tool, s.target}] = "open " + s.target + ": no such file or directory"
-				break
-			}
-			size = next(fileSizes, len(files))
-			files = append(files, s.target)
-		case 6:
-			s.tool, s.target = "read_file", files[len(files)-1-n/10%2]
-		case 3, 0:
-			s.tool, s.target, size = "grep", fmt.Sprintf("Handle_%d", n), next(hitSizes, n/5)
-		case 5:
-			s.tool, s.target, size = "run_tests", fmt.Sprintf("./internal/area%d", n/10), next(logSizes, n/10)
-			if n/10%2 == 1 {
-				w.fails[[2]string{s.tool, s.target}] = "exit status 1\n" + noise("failure "+s.target, 3<<10)
-			}
-		case 7:
-			s.tool, s.target, size = "fetch", fmt.Sprintf("https://docs.example/page/%d", n), next(pageSizes, n/10)
-		case 9:
-			s.tool, s.target = "write_file", fmt.Sprintf("internal/area%d/change_%d.go", n%7, n)
+// A work is what the n-th step calls, the size of what it brings, and why it fails, "" if it does not. read are the targets of
+// earlier ones of its reader.
+type work struct {
+	reader string
+	step   func(n int, read []string) (tool, target string, size int, fails string)
+}
+
+func cycle(sizes []int, n int) int { return sizes[n%len(sizes)] }
+
+// coding reads files in four of ten steps and one again that was just read, searches twice, runs the tests, fetches a page and writes.
+// Every other run of the tests fails, and one read in eight.
+var coding = work{"read_file", func(n int, read []string) (tool, target string, size int, fails string) {
+	switch n % 10 {
+	case 1, 2, 4, 8:
+		tool, target, size = "read_file", fmt.Sprintf("internal/area%d/file_%d.go", n%7, n), cycle(fileSizes, len(read))
+		if n%20 == 8 {
+			fails = "open " + target + ": no such file or directory"
 		}
-		key := [2]string{s.tool, s.target}
-		_, failing := w.fails[key]
+	case 6:
+		tool, target = "read_file", read[len(read)-1-n/10%2]
+	case 3, 0:
+		tool, target, size = "grep", fmt.Sprintf("Handle_%d", n), cycle(hitSizes, n/5)
+	case 5:
+		tool, target, size = "run_tests", fmt.Sprintf("./internal/area%d", n/10), cycle(logSizes, n/10)
+		if n/10%2 == 1 {
+			fails = "exit status 1\n" + noise("failure "+target, 3<<10)
+		}
+	case 7:
+		tool, target, size = "fetch", fmt.Sprintf("https://docs.example/page/%d", n), cycle(pageSizes, n/10)
+	case 9:
+		tool, target = "write_file", fmt.Sprintf("internal/area%d/change_%d.go", n%7, n)
+	}
+	return tool, target, size, fails
+}}
+
+// searching fetches pages in six of ten steps and one again that was just fetched, searches twice and writes. One page in twelve is not there.
+var searching = work{"fetch", func(n int, read []string) (tool, target string, size int, fails string) {
+	switch n % 10 {
+	case 1, 2, 4, 5, 6, 8:
+		tool, target, size = "fetch", fmt.Sprintf("https://docs.example/page/%d", n), cycle(pageSizes, len(read))
+		if n%20 == 8 {
+			fails = target + ": 404 Not Found"
+		}
+	case 7:
+		tool, target = "fetch", read[len(read)-1-n/10%2]
+	case 3, 0:
+		tool, target, size = "grep", fmt.Sprintf("Handle_%d", n), cycle(hitSizes, n/5)
+	case 9:
+		tool, target = "write_file", fmt.Sprintf("notes/part_%d.md", n)
+	}
+	return tool, target, size, fails
+}}
+
+// newWorld lays a work out. A fact is in the result of every third step. Before it writes the agent needs a line of something that it
+// has read long ago.
+func newWorld(k work) *world {
+	w := &world{results: map[[2]string]string{}, fails: map[[2]string]string{}, facts: facts()}
+	var read []string
+	for n := 1; n < turns; n++ {
+		tool, target, size, fails := k.step(n, read)
+		s, key := step{tool: tool, target: target}, [2]string{tool, target}
+		failing := fails != ""
+		if failing {
+			w.fails[key] = fails
+		}
+		if tool == k.reader && size > 0 && !failing {
+			read = append(read, target)
+		}
 		var inside []string
 		if size > 0 { // what it has asked for: no result is read for nothing
 			inside = append(inside, signature(s.target))
@@ -119,8 +152,8 @@ func newWorld() *world {
 			}
 		}
 		if n%10 == 8 { // the next one writes
-			old := files[len(files)/3]
-			s.needs = append(s.needs, need{"read_file", old, signature(old)})
+			old := read[len(read)/3]
+			s.needs = append(s.needs, need{k.reader, old, signature(old)})
 		}
 		if size > 0 && !failing {
 			w.results[key] = document(key[0]+" "+key[1], size, inside)
