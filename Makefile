@@ -2,7 +2,7 @@ FUZZTIME    ?= 10s
 KILL_ROUNDS ?= 500
 
 .DEFAULT_GOAL := help
-.PHONY: help test race check cross bench recall-bench context-bench microbench fuzz kill hindsight-live cloud ci
+.PHONY: help test race check cross bench recall-bench context-bench microbench fuzz kill hindsight-live modules ci
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -49,8 +49,8 @@ kill: ## kill real processes over and over: KILL_ROUNDS (500) per test
 hindsight-live: ## start real Hindsight servers from PyPI and run the live test of memory/hindsight against them
 	memory/hindsight/live/run.sh
 
-cloud: ## test the ways to Claude through Bedrock and Vertex: a module of its own, for the clouds' libraries
-	cd task/agent/anthropic/cloud && go vet ./... && go test ./...
+modules: ## test what has a module of its own, for its libraries: Claude through Bedrock and Vertex, local embeddings
+	.ci/run modules
 
 ci: ## run all that has to pass before a change goes in
 	.ci/run
