@@ -15,7 +15,7 @@ import (
 
 // WriteArtifact stores bulk as a file: what is too long for an output, which then carries the Artifact instead. It
 // returns after the content is durable. The artifacts of an attempt are committed with its output, in the order in which
-// they were written; those of a failed attempt are not.
+// they were written, each once; those of a failed attempt are not.
 //
 // Outside of a task it is an error.
 func WriteArtifact(ctx context.Context, name, mediaType string, content io.Reader) (cairn.Artifact, error) {

@@ -19,7 +19,7 @@ import (
 func TestArtifacts(t *testing.T) {
 	var m machine
 	result, err := m.try(t, body(func(ctx context.Context) error {
-		for _, name := range []string{"b.md", "a.md"} {
+		for _, name := range []string{"b.md", "a.md", "b.md"} { // what is written again is listed once
 			written, err := task.WriteArtifact(ctx, name, "text/markdown", strings.NewReader("# "+name))
 			if err != nil {
 				return err

@@ -74,7 +74,18 @@ func (a *attempt) result(output []byte) cairn.Result {
 	defer a.mu.Unlock()
 	// From here on nothing can be added any more that would not be committed.
 	a.body.ended = true
-	return cairn.Result{Output: output, Artifacts: a.body.record.Artifacts, Effects: a.body.record.Effects}
+	return cairn.Result{Output: output, Artifacts: once(a.body.record.Artifacts), Effects: a.body.record.Effects}
+}
+
+// once drops what has been written before: equal results of tools that were put aside are one file.
+func once(written []cairn.Artifact) (list []cairn.Artifact) {
+	met := map[cairn.Artifact]bool{}
+	for _, a := range written {
+		if !met[a] {
+			met[a], list = true, append(list, a)
+		}
+	}
+	return list
 }
 
 func placeFrom(ctx context.Context) (*place, bool) {
