@@ -58,15 +58,16 @@ func (p *place) withFiles() {
 // repeats it in. Its own answers have it too, so it costs no process and no call.
 func TestTheListIsSaidAgain(t *testing.T) {
 	each(t, func(t *testing.T, p *place, kind string) {
+		p.withFiles()
 		out := p.run(asking(reportKey, p.agent(kind, "recites", func(c *command.Config) {
 			c.Todo = true
 			c.Env = append(c.Env, "FAKE_TOOLS=todo")
 		})))
 		calls, results := invocations(t, p.home), noted(t, p.home, "results")
-		if out.Status != core.Finished || len(calls) != 3 || len(results) != 2 {
+		if out.Status != core.Finished || len(calls) != 3 || len(results) != 4 {
 			t.Fatalf("%s %v: %d processes, told %q", out.Status, out.Failure, len(calls), results)
 		}
-		list := window.Open(window.Opening{}).Decide(window.Now{Todo: "[x] 1. look around\n[ ] 2. write it down\n"}).Recite
+		list := window.Open(window.Opening{}).Decide(window.Now{Todo: "[x] 1. look around " + strings.Repeat("again and ", 15) + "again\n[ ] 2. write it down\n"}).Recite
 		if !strings.HasPrefix(list, "<todo>\n") || strings.Contains(calls[0].Prompt, "<todo>") {
 			t.Errorf("%q is told, and at first %q", list, calls[0].Prompt)
 		}
@@ -76,11 +77,23 @@ func TestTheListIsSaidAgain(t *testing.T) {
 		if !strings.HasPrefix(calls[2].Prompt, "Your answer is refused: ") || !strings.HasSuffix(calls[2].Prompt, "\n\n"+list) {
 			t.Errorf("to mend its answer it is told %q", calls[2].Prompt)
 		}
-		if !strings.Contains(results[1], "look around") || !strings.Contains(results[1], "write it down") {
-			t.Errorf("the list answers %q", results[1])
+		for _, one := range results[1:] { // never by a pointer
+			if !strings.Contains(one, "look around") || !strings.Contains(one, "write it down") || !strings.Contains(one, `\"done\":true`) {
+				t.Errorf("the list answers %q", one)
+			}
 		}
 		p.told(calls, 3, 0)
 	})
+}
+
+// TestAListThatIsMadeAtOnce is found again with all that is on it: its calls take turns.
+func TestAListThatIsMadeAtOnce(t *testing.T) {
+	p := newPlace(t)
+	out := p.run(asking(textKey, p.agent("claude", "plans-at-once", func(c *command.Config) { c.Todo = true })))
+	calls := invocations(t, p.home)
+	if out.Status != core.Finished || len(calls) != 2 || strings.Count(calls[1].Prompt, "item ") != atOnce {
+		t.Errorf("%s %v: %d processes, the last was told %q", out.Status, out.Failure, len(calls), calls[len(calls)-1].Prompt)
+	}
 }
 
 // TestLongPartsOfThePrompt are put aside where the program can read them, and stand as they are where it can't.
@@ -189,7 +202,7 @@ func TestEqualResults(t *testing.T) {
 		p.withFiles()
 		results, out := run(t, p, command.ClaudeTemplate())
 		short := told{}
-		want := []told{whole, pointer, short, short, whole, whole, whole, short, short, whole, whole, whole, short, whole, pointer}
+		want := []told{whole, pointer, whole, whole, whole, whole, whole, short, short, whole, whole, whole, short, whole, pointer}
 		if len(results) != len(want) {
 			t.Fatalf("%d results: %.100q", len(results), results)
 		}
@@ -198,7 +211,7 @@ func TestEqualResults(t *testing.T) {
 				t.Errorf("result %d is %.300q", i+1, one)
 			}
 		}
-		if results[2] != results[3] || !strings.Contains(results[2], "201:the needle") {
+		if results[2] != results[3] || !strings.Contains(results[2], "the needle") {
 			t.Errorf("what it was pointed to is %q, then %q", results[2], results[3])
 		}
 		held, err := transcript.Read(out.journal)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cairnrun/cairn"
@@ -315,6 +316,9 @@ func (f *fake) runs() int {
 	return strings.Count(string(raw), "\n")
 }
 
+// atOnce is how many things are planned at once.
+const atOnce = 16
+
 const good, bad = `{"title":"t","score":3}`, `{"title":"","score":30}`
 
 // acts are what fakes do.
@@ -405,14 +409,33 @@ var acts = map[string]func(f *fake){
 		f.begin()
 		switch f.runs() {
 		case 1:
-			f.call("todo", `{"add":["look around","write it down"]}`)
+			f.call("todo", `{"add":["look around `+strings.Repeat("again and ", 15)+`again","write it down"]}`)
 			f.call("todo", `{"done":[1]}`)
+			f.call("todo", `{}`)
+			f.call("todo", `{}`)
 			f.limited()
 		case 2:
 			f.end(bad)
 		default:
 			f.end(good)
 		}
+	},
+	// It plans many things at once, and has to wait.
+	"plans-at-once": func(f *fake) {
+		f.begin()
+		if f.runs() > 1 {
+			f.end("hello")
+			return
+		}
+		var all sync.WaitGroup
+		for i := range atOnce {
+			all.Go(func() {
+				_, err := f.tools["todo"].Call(context.Background(), json.RawMessage(fmt.Sprintf(`{"add":["item %d"]}`, i)))
+				f.must(err)
+			})
+		}
+		all.Wait()
+		f.limited()
 	},
 	// It reads on where its prompt was cut.
 	"digs": func(f *fake) {
@@ -435,7 +458,7 @@ var acts = map[string]func(f *fake){
 		said := f.call("look", ` { } `)
 		for range 2 {
 			if hash := hashes.FindString(said); hash != "" {
-				f.call("artifact_read", `{"artifact":"`+hash+`","grep":"needle"}`)
+				f.call("artifact_read", `{"artifact":"`+hash+`"}`)
 			}
 		}
 		f.call("look", `{"other":1}`)
