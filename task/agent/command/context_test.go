@@ -67,7 +67,7 @@ func TestTheListIsSaidAgain(t *testing.T) {
 		if out.Status != core.Finished || len(calls) != 3 || len(results) != 4 {
 			t.Fatalf("%s %v: %d processes, told %q", out.Status, out.Failure, len(calls), results)
 		}
-		list := window.Open(window.Opening{}).Decide(window.Now{Todo: "[x] 1. look around " + strings.Repeat("again and ", 15) + "again\n[ ] 2. write it down\n"}).Recite
+		list := window.Open(window.Opening{}).Decide(window.Now{Todo: "[x] 1. " + planned + "\n[ ] 2. write it down\n"}).Recite
 		if !strings.HasPrefix(list, "<todo>\n") || strings.Contains(calls[0].Prompt, "<todo>") {
 			t.Errorf("%q is told, and at first %q", list, calls[0].Prompt)
 		}
@@ -78,7 +78,7 @@ func TestTheListIsSaidAgain(t *testing.T) {
 			t.Errorf("to mend its answer it is told %q", calls[2].Prompt)
 		}
 		for _, one := range results[1:] { // never by a pointer
-			if !strings.Contains(one, "look around") || !strings.Contains(one, "write it down") || !strings.Contains(one, `\"done\":true`) {
+			if !strings.Contains(one, planned) || !strings.Contains(one, "write it down") || !strings.Contains(one, `\"done\":true`) {
 				t.Errorf("the list answers %q", one)
 			}
 		}
