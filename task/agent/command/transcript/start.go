@@ -82,19 +82,29 @@ type Same struct {
 	Artifact cairn.Artifact `json:"artifact"`
 }
 
-// The names of a conversation's records. Turns, calls of served tools and starts of the program count from 1.
-func OpeningName(conversation string) string { return conversation + opening }
-func StartName(conversation string, n int) string {
-	return fmt.Sprintf("%s.process.%d", conversation, n)
-}
-func TurnName(conversation string, n int) string { return fmt.Sprintf("%s.turn.%d", conversation, n) }
-func CallName(conversation string, n int) string { return fmt.Sprintf("%s.tool.%d", conversation, n) }
-func SameName(conversation string, n int) string { return CallName(conversation, n) + same }
-func FailedName(conversation string) string      { return conversation + ".failed" }
-
 const (
 	// Prefix begins the names of all conversations.
 	Prefix  = "command."
 	opening = ".start"
 	same    = ".same"
 )
+
+// OpeningName is the record of what a conversation has begun with.
+func OpeningName(conversation string) string { return conversation + opening }
+
+// StartName is that of the n-th start of the program, from 1, in all attempts.
+func StartName(conversation string, n int) string {
+	return fmt.Sprintf("%s.process.%d", conversation, n)
+}
+
+// TurnName is that of the n-th turn, once it has ended.
+func TurnName(conversation string, n int) string { return fmt.Sprintf("%s.turn.%d", conversation, n) }
+
+// CallName is that of the n-th call of a served tool.
+func CallName(conversation string, n int) string { return fmt.Sprintf("%s.tool.%d", conversation, n) }
+
+// SameName is that of a Same, where the n-th call has one.
+func SameName(conversation string, n int) string { return CallName(conversation, n) + same }
+
+// FailedName says that the conversation came to no good end.
+func FailedName(conversation string) string { return conversation + ".failed" }
