@@ -27,7 +27,7 @@
 //
 // Offload wraps a set of tools so that long answers are put aside as artifacts, and a Reference is left. A Todo keeps the
 // agent's plan, whose Text is for the end of the window; what it knows can be brought back from its answers in a journal. An
-// agent of package loop does both by itself, and tells what is in its window already by a pointer.
+// agent of package loop or command does both by itself, and tells what it has told already by a pointer.
 //
 // # Confinement
 //

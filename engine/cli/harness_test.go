@@ -19,6 +19,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 const asProgram = "CAIRN_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		beAgent()
+		os.Exit(0)
+	}
 	if os.Getenv(asProgram) != "" {
 		if os.Getenv(limitEnv) != "" {
 			workflows = append(workflows, costly)

@@ -152,16 +152,15 @@ func (a *app) weigh(ctx context.Context, id, path string) (*weighed, error) {
 
 // spare adds up what the conversations at the path itself went without.
 func (out *weighed) spare(ctx context.Context, store *sqlite.Store) error {
-	found, err := conversations(ctx, store, out.Run, out.Path)
-	if err != nil || len(found[out.Path]) == 0 {
+	found, err := held(ctx, store, out.Run, out.Path)
+	if err != nil || len(found) == 0 {
 		return err
 	}
 	out.Windows = &spared{}
-	for _, h := range found[out.Path] {
-		pointers, cleared, compactions := h.Reduced()
-		out.Windows.Pointers += pointers
-		out.Windows.Cleared += cleared
-		out.Windows.Compactions += compactions
+	for _, c := range found {
+		out.Windows.Pointers += c.spared.Pointers
+		out.Windows.Cleared += c.spared.Cleared
+		out.Windows.Compactions += c.spared.Compactions
 	}
 	return nil
 }

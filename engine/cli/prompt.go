@@ -10,7 +10,6 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/sqlite"
-	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -41,9 +40,12 @@ type prompted struct {
 	Compacted bool `json:"compacted,omitempty"`
 	HalfFull  bool `json:"halfFull,omitempty"`
 	// Exact says that the bytes are those that the call saw: their hash is the one that was stored with it.
-	Exact bool          `json:"exact"`
-	Spans []window.Span `json:"spans"`
-	held  loop.Held
+	Exact bool `json:"exact"`
+	// Program is the agent's name, if it is one: a call is then a start of it, and Spans are what it was given. What else is in its
+	// window is not known.
+	Program  string        `json:"program,omitempty"`
+	Spans    []window.Span `json:"spans"`
+	original func() []window.Message
 }
 
 func (a *app) prompt() *cobra.Command {
@@ -54,6 +56,9 @@ func (a *app) prompt() *cobra.Command {
 		Short: "Show what an agent's model saw in a call, byte for byte, each part labelled",
 		Long: `Show what an agent's model saw in a call, byte for byte, each part labelled: tools, system, examples, memory, deps, history,
 schema, recitation. It is made again from what is stored, and compared with the hash that the call has left.
+
+Of an agent that is a program a call is a start of it, and shown is what it was given then: what it was told, and the system text, tools
+and schema besides. What it has in its window beyond that is its own.
 
 Without --call it is the last call. A task that has failed and begun anew, or delegated, has held several conversations; without
 --conversation it is the last one of its own.`,
@@ -87,15 +92,15 @@ func (a *app) window(ctx context.Context, id, path string, conversation, call in
 		if _, err := store.Run(ctx, id); err != nil {
 			return a.unknownRun(id, err)
 		}
-		found, err := conversations(ctx, store, id, path)
+		found, err := held(ctx, store, id, path)
 		if err != nil {
 			return err
 		}
-		if len(found[path]) == 0 {
+		if len(found) == 0 {
 			return &cairn.Error{Code: NoSuchCall, Run: id, Path: path, Message: "no model was asked there",
-				Next: "name a task whose agent is of package loop: see " + a.hint("inspect", quote(id))}
+				Next: "name a task whose agent is of package loop or command: see " + a.hint("inspect", quote(id))}
 		}
-		out, err = promptOf(path, found[path], conversation, call)
+		out, err = promptOf(path, found, conversation, call)
 		if err != nil {
 			return &cairn.Error{Code: NoSuchCall, Run: id, Path: path, Message: err.Error(), Next: "leave --call and --conversation out for the last"}
 		}
@@ -105,45 +110,37 @@ func (a *app) window(ctx context.Context, id, path string, conversation, call in
 	return out, err
 }
 
-func promptOf(path string, held []loop.Held, conversation, call int) (*prompted, error) {
-	if conversation == 0 { // the last of the task's own, if there is one, and not one that a tool has held
-		conversation = len(held)
+func promptOf(path string, held []conversation, number, call int) (*prompted, error) {
+	if number == 0 { // the last of the task's own, if there is one, and not one that a tool has held
+		number = len(held)
 		for i, h := range held {
-			if h.Opening.Within == "" {
-				conversation = i + 1
+			if h.opening.Within == "" {
+				number = i + 1
 			}
 		}
 	}
-	if conversation < 1 || conversation > len(held) {
-		return nil, fmt.Errorf("there is no conversation %d, of %d", conversation, len(held))
+	if number < 1 || number > len(held) {
+		return nil, fmt.Errorf("there is no conversation %d, of %d", number, len(held))
 	}
-	h := held[conversation-1]
+	h := held[number-1]
 	if call == 0 {
-		call = len(h.Calls)
+		call = len(h.calls)
 	}
 	switch {
-	case len(h.Calls) == 0:
-		return nil, fmt.Errorf("conversation %d has made no call yet", conversation)
-	case call < 1 || call > len(h.Calls):
-		return nil, fmt.Errorf("there is no call %d in conversation %d, which has %s", call, conversation, count(len(h.Calls), "call"))
+	case len(h.calls) == 0:
+		return nil, fmt.Errorf("conversation %d has made no call yet", number)
+	case call < 1 || call > len(h.calls):
+		return nil, fmt.Errorf("there is no call %d in conversation %d, which has %s", call, number, count(len(h.calls), "call"))
 	}
-	view, exact, err := h.Window(call)
+	view, exact, err := h.window(call)
 	if err != nil {
 		return nil, err
 	}
-	made := h.Calls[call-1]
-	out := &prompted{Path: path, Conversation: h.Name, Within: h.Opening.Within, Number: conversation, Of: len(held), Call: call, Calls: len(h.Calls), Attempt: made.Attempt,
-		Model: h.Opening.Setup.Model, Answered: made.Finished, At: time.UnixMilli(made.Plan.At).UTC(), Tokens: made.Plan.Tokens, Read: contextOf(made),
-		Allowed: made.Plan.Allowed, Cleared: len(made.Plan.Clear), Compacted: made.Plan.Compact != nil, HalfFull: made.Plan.Half, Exact: exact, Spans: view.Spans(), held: h}
-	return out, nil
-}
-
-// contextOf is how much a call has read by its provider's count: of several, by the last.
-func contextOf(made loop.Made) int64 {
-	if n := len(made.Turn.Usage); n > 0 {
-		return made.Turn.Usage[n-1].Context()
-	}
-	return 0
+	made := h.calls[call-1]
+	plan := made.plan
+	return &prompted{Path: path, Conversation: h.name, Within: h.opening.Within, Number: number, Of: len(held), Call: call, Calls: len(h.calls), Attempt: made.attempt,
+		Model: h.opening.Setup.Model, Answered: made.answered, At: time.UnixMilli(plan.At).UTC(), Tokens: plan.Tokens, Read: made.read, Allowed: plan.Allowed,
+		Cleared: len(plan.Clear), Compacted: plan.Compact != nil, HalfFull: plan.Half, Exact: exact, Program: h.program, Spans: view.Spans(), original: h.original}, nil
 }
 
 // show writes a window for people: a line for each part, and under it what the model read.
@@ -177,7 +174,7 @@ func (a *app) show(p *prompted) error {
 
 // showWhole writes the whole conversation: as JSON the messages, one per line.
 func (a *app) showWhole(p *prompted) error {
-	for _, m := range p.held.Original() {
+	for _, m := range p.original() {
 		if a.json {
 			if err := a.put(m); err != nil {
 				return err
@@ -196,6 +193,9 @@ func (a *app) showWhole(p *prompted) error {
 
 // notes says what is special about a window.
 func (p *prompted) notes() (notes []string) {
+	if p.Program != "" {
+		notes = append(notes, "what "+p.Program+" was given when it was started; what else it has in its window is its own")
+	}
 	if p.Within != "" {
 		notes = append(notes, "part of the call "+p.Within)
 	}
@@ -211,7 +211,11 @@ func (p *prompted) notes() (notes []string) {
 	if p.Allowed != nil {
 		notes = append(notes, "only these tools could be called: "+strings.Join(p.Allowed, ", "))
 	}
-	if !p.Exact {
+	switch {
+	case p.Exact:
+	case p.Program != "":
+		notes = append(notes, "NOT all of what it was given: its hash differs, as that of a conversation whose agent or version was changed since it began")
+	default:
 		notes = append(notes, "NOT what the call saw: it was stored by another version of the program, and its hash differs")
 	}
 	return notes

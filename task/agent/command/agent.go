@@ -37,10 +37,12 @@ type Config struct {
 	Args []string
 	// Tools are the agent's own, served together with those of the task.
 	Tools []cairn.Tool
-	// Offload is the most bytes of a served tool's result that go to the program, where the engine stores artifacts: of a longer one
-	// it gets the beginning, a reference, and artifact_read. 0 is DefaultOffload, negative never.
+	// Offload is the most bytes of a served tool's result, or of a task.Dep in the prompt, that go to the program, where the engine
+	// stores artifacts and the program can be served tools: of a longer one it gets the beginning, a reference, and artifact_read. Results
+	// that it was told before are then told by a pointer. 0 is DefaultOffload, negative never, neither of them.
 	Offload int
-	// Todo serves the program a list of what it has to do, one for each conversation.
+	// Todo serves the program a list of what it has to do, one for each conversation, and says it again whenever the program is asked
+	// once more.
 	Todo bool
 	// Writer says that the program may change what is in Dir: tasks with such agents in one Dir, or in one inside of the other,
 	// that could run at once are a mistake of the tree.

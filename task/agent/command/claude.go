@@ -135,6 +135,7 @@ func (c *claude) Line(line []byte) (Event, error) {
 		if in.Subtype == "init" && in.Model != "" {
 			c.model = plain(in.Model)
 		}
+		ev.Compacted = in.Subtype == "compact_boundary"
 	case "assistant":
 		c.message(&in, &ev)
 	case "user":

@@ -166,7 +166,9 @@ type outcome struct {
 	// usage is all in the frames, effects is what is in the outbox, journal the task's entries.
 	usage   []cairn.Usage
 	effects []engine.Delivery
-	journal map[string]json.RawMessage
+	// artifacts are those in the frames.
+	artifacts []cairn.Artifact
+	journal   map[string]json.RawMessage
 }
 
 func (p *place) run(def cairn.Definer) outcome {
@@ -195,6 +197,7 @@ func (p *place) wait(h host, r *engine.Run) (out outcome) {
 		}
 		for _, ev := range f.Events {
 			out.usage = append(out.usage, ev.Usage...)
+			out.artifacts = append(out.artifacts, ev.Artifacts...)
 		}
 		return nil
 	}))

@@ -1,19 +1,17 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
+	"github.com/cairnrun/cairn/task/agent/command/transcript"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
-	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -27,7 +25,11 @@ type conversation struct {
 	// call is the attempt's, the zero value outside of a task.
 	call  cairn.Call
 	tools []cairn.Tool
-	// todo is the list that is served, nil without one.
+	// opening is what the conversation has begun with. Its setup is what the program is given now.
+	opening window.Opening
+	// starts is how often the program was started in it, in all attempts.
+	starts int
+	// todo is the list that is served, and said again whenever the program is asked; nil without one.
 	todo *tool.Todo
 	// native is the schema as the program gets it, nil where the prompt spells it out.
 	native json.RawMessage
@@ -58,30 +60,16 @@ type sessionRecord struct {
 
 // turnRecord is what the journal keeps of a turn that has ended.
 type turnRecord struct {
-	Attempt int             `json:"attempt,omitempty"`
-	Text    string          `json:"text,omitempty"`
-	Output  json.RawMessage `json:"output,omitempty"`
-	Usage   []cairn.Usage   `json:"usage,omitempty"`
-	Totals  Totals          `json:"totals,omitempty"`
-}
-
-// equip puts the tools together.
-func (c *conversation) equip() {
-	if c.agent.cfg.Todo {
-		c.todo = &tool.Todo{}
-	}
-	most := c.agent.cfg.Offload
-	if c.call.Artifacts == nil {
-		most = 0
-	}
-	c.tools = toolset.Set{Own: c.agent.cfg.Tools, Others: c.req.Tools, Offload: most, Todo: c.todo}.Tools()
+	transcript.Turn
+	Usage  []cairn.Usage `json:"usage,omitempty"`
+	Totals Totals        `json:"totals,omitempty"`
 }
 
 // find reads which conversation is the current one, and its session.
 func (c *conversation) find() error {
 	for n := 1; ; n++ {
 		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), c.name+".failed")
+		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), transcript.FailedName(c.name))
 		if err != nil {
 			return err
 		}
@@ -89,6 +77,12 @@ func (c *conversation) find() error {
 			break
 		}
 		c.earlier = append(c.earlier, f)
+	}
+	for {
+		if _, found := journal.Of(c.call.Journal)(transcript.StartName(c.name, c.starts+1)); !found {
+			break
+		}
+		c.starts++
 	}
 	s, _, err := journal.Get[sessionRecord](journal.Of(c.call.Journal), c.name+".session")
 	c.session = s.Session
@@ -101,7 +95,7 @@ func (c *conversation) settle(ctx context.Context) error {
 		for n := range len(c.earlier) + 1 {
 			name := fmt.Sprintf("%s.%d", c.id, n+1)
 			for n := 1; ; n++ {
-				turn, found, err := journal.Step[turnRecord](c.call.Journal.Lookup, turnName(name, n))
+				turn, found, err := journal.Step[turnRecord](c.call.Journal.Lookup, transcript.TurnName(name, n))
 				if err != nil {
 					return err
 				}
@@ -111,7 +105,7 @@ func (c *conversation) settle(ctx context.Context) error {
 				d.Add(turn.Attempt, turn.Usage)
 			}
 			if err := eachCall(c.call.Journal, name, func(n int, _ toolcall.Intent) error {
-				out, _, err := journal.Step[toolcall.Outcome](c.call.Journal.Lookup, callName(name, n))
+				out, _, err := journal.Step[toolcall.Outcome](c.call.Journal.Lookup, transcript.CallName(name, n))
 				d.Add(out.Attempt, out.Usage)
 				return err
 			}); err != nil {
@@ -123,9 +117,6 @@ func (c *conversation) settle(ctx context.Context) error {
 	c.spend(ctx, owed)
 	return err
 }
-
-// turnName is the name of the n-th turn of a conversation.
-func turnName(conversation string, n int) string { return fmt.Sprintf("%s.turn.%d", conversation, n) }
 
 // run holds the conversation, and says in the journal if it came to no good end.
 func (c *conversation) run(ctx context.Context) (resp task.Response, err error) {
@@ -168,19 +159,18 @@ func (c *conversation) equipped(ctx context.Context) (resp task.Response, err er
 
 // hold goes through the turns until there is an answer.
 func (c *conversation) hold(ctx context.Context) (task.Response, error) {
-	first, err := task.Step(ctx, c.name+".start", func(context.Context) (string, error) { return c.first(), nil })
-	if err != nil {
+	if err := c.begin(ctx); err != nil {
 		return task.Response{}, err
 	}
 	refused := ""
 	for n := 1; ; n++ {
-		turn, err := c.turn(ctx, n, first, refused)
+		turn, err := c.turn(ctx, n, refused)
 		if err != nil {
 			return task.Response{}, err
 		}
 		output, wrong := c.answer(turn)
 		if wrong == nil {
-			return task.Response{Text: turn.Text, Output: output}, journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.final, said(first, turn, output))
+			return task.Response{Text: turn.Text, Output: output}, journal.Put(context.WithoutCancel(ctx), c.call.Journal, c.final, c.said(turn, output))
 		}
 		if n > c.agent.cfg.Repairs {
 			return task.Response{}, c.fail(&cairn.Failure{Code: cairn.InvalidOutput, Message: fmt.Sprintf("the answer of %s is refused: %v", c.agent.template.Name, wrong)})
@@ -194,12 +184,13 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 
 // said is a finished conversation as others can go on with it: what was asked, and the answer. What lies between the program
 // has in its session.
-func said(first string, turn turnRecord, output json.RawMessage) []window.Message {
+func (c *conversation) said(turn turnRecord, output json.RawMessage) []window.Message {
 	text := turn.Text
 	if output != nil {
 		text = string(output)
 	}
-	return []window.Message{{Role: window.User, Blocks: []window.Block{{Kind: window.Text, Text: first}}}, {Role: window.Assistant, Blocks: []window.Block{{Kind: window.Text, Text: text}}}}
+	block := func(text string) []window.Block { return []window.Block{{Kind: window.Text, Text: text}} }
+	return []window.Message{{Role: window.User, Blocks: block(transcript.Text(c.opening.First))}, {Role: window.Assistant, Blocks: block(text)}}
 }
 
 // answer reads what a turn has brought. The error is for the model to read.
@@ -219,45 +210,14 @@ func (c *conversation) fail(f *cairn.Failure) error {
 	return f
 }
 
-// first is the first message: what was said before, memory and prompt, what the answer has to look like, and at the end,
-// where it is seen best, what went wrong before.
-func (c *conversation) first() string {
-	var parts []string
-	if said := c.before(); said != "" {
-		parts = append(parts, said)
-	}
-	parts = append(parts, c.req.Message())
-	if c.req.Schema != nil && c.native == nil {
-		parts = append(parts, window.SchemaText(c.req.Schema))
-	}
-	if len(c.earlier) > 0 {
-		parts = append(parts, answer.Earlier(c.earlier))
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-// before is what was said in the thread that the task goes on with: a program has no other place for it.
-func (c *conversation) before() string {
-	var b strings.Builder
-	for _, m := range c.req.History {
-		if m.Content != "" {
-			fmt.Fprintf(&b, "<%s>\n%s\n</%[1]s>\n", cmp.Or(m.Role, "user"), strings.ReplaceAll(m.Content, "</", "<\\/"))
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "What was said before:\n<conversation>\n" + b.String() + "</conversation>"
-}
-
 // goOn is what a session is told that was interrupted.
 const goOn = "You were interrupted. Go on with your task where you were. What you had under way may have happened or not; look before you do it again. " +
 	"Your last message must be the answer that was asked for, in the form that was asked for."
 
 // turn is the n-th of the conversation: from the journal, or else from the program.
-func (c *conversation) turn(ctx context.Context, n int, first, refused string) (turnRecord, error) {
-	rec, err := task.Step(ctx, turnName(c.name, n), func(ctx context.Context) (turnRecord, error) {
-		return c.ask(ctx, n, first, refused)
+func (c *conversation) turn(ctx context.Context, n int, refused string) (turnRecord, error) {
+	rec, err := task.Step(ctx, transcript.TurnName(c.name, n), func(ctx context.Context) (turnRecord, error) {
+		return c.ask(ctx, n, refused)
 	})
 	if err != nil {
 		return turnRecord{}, err
@@ -280,25 +240,28 @@ func (c *conversation) spend(ctx context.Context, usage []cairn.Usage) {
 
 // ask runs the program for one turn: in its session, if there is one. A session that the program does not find any more, for
 // it was killed before it could write it down, is begun anew.
-func (c *conversation) ask(ctx context.Context, n int, first, refused string) (turnRecord, error) {
-	whole := first
-	if refused != "" {
-		whole += "\n\n" + refused
-	}
+func (c *conversation) ask(ctx context.Context, n int, refused string) (turnRecord, error) {
 	if c.session == "" || !c.agent.template.resumes() {
-		c.session, c.totals = "", nil
-		return c.settled(c.process(ctx, n, whole))
+		return c.settled(c.anew(ctx, n, refused))
 	}
 	say := refused
 	if n == 1 {
 		say = goOn
 	}
-	p := c.process(ctx, n, say)
+	p := c.process(ctx, transcript.Start{Turn: n, Say: say})
 	if p.err == nil || ctx.Err() != nil || p.alive || p.killed || cairn.CodeOf(p.err, "") != Failed {
 		return c.settled(p)
 	}
+	return c.settled(c.anew(ctx, n, refused))
+}
+
+// anew begins another session, which knows nothing of what was told before.
+func (c *conversation) anew(ctx context.Context, n int, refused string) *process {
 	c.session, c.totals = "", nil
-	return c.settled(c.process(ctx, n, whole))
+	if c.served != nil {
+		c.served.told.forget()
+	}
+	return c.process(ctx, transcript.Start{Turn: n, Whole: true, Say: refused})
 }
 
 // settled says of what has failed whether it was the conversation.

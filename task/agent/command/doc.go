@@ -17,7 +17,8 @@
 //
 // The program remembers the conversation itself. What it calls its session is in the journal of the task as soon as it is
 // told. An attempt that finds one, after a kill, a stop, a rate limit or an exhausted budget, goes on with it by a short
-// prompt, and does not begin again. A session that the program no longer knows is begun anew, with the whole prompt.
+// prompt, and does not begin again. A session that the program no longer knows is begun anew, with the whole prompt: the bytes that
+// the conversation has begun with, and the list of things to do as it was left.
 //
 // An attempt that fails because of the conversation (an answer that stays wrong, an end without an answer, a time-out) is not
 // resumed. The next one begins another session, whose prompt ends with what went wrong in the last three, at most 1,000 bytes
@@ -34,8 +35,8 @@
 //
 // # Tools
 //
-// A list of things to do (Config.Todo) and, where the engine stores artifacts, artifact_read for what was put aside of long results
-// (Config.Offload) join the agent's own tools and the task's. They are served over MCP, by a server for this attempt alone on the loopback interface. Who
+// A list of things to do (Config.Todo) and, where the engine stores artifacts, artifact_read for what was put aside (Config.Offload)
+// join the agent's own tools and the task's. They are served over MCP, by a server for this attempt alone on the loopback interface. Who
 // calls has to send a secret, which stands in a file that only its owner can read, or in the program's environment; it is cut
 // out of all that the program writes. Every call is in the journal before it begins and when it has ended, as those of package
 // loop, and with the same promises: see package toolcall. A call has the name
@@ -47,6 +48,27 @@
 // taken for that one: it is answered from the journal, with a note that it was not made again, or, if its outcome is not
 // known and it must not be repeated, refused as unknown. The next equal one is a new call. What finished calls of earlier
 // attempts emitted, and which artifacts they wrote, is committed with the answer.
+//
+// # What is in its window
+//
+// The window is the program's own. Cairn says something when it starts a process, and when it answers a call of a served tool;
+// whatever it says stays until the program takes it out, which mostly nobody is told. So of what package loop does with the windows of a
+// model there is this:
+//
+//   - The list of things to do stands at the end of all that the program is told once it has made one: when a session goes on,
+//     when another has to begin, when an answer is refused. That costs no process and no call. In between the answers of todo have all of
+//     the list. It is not put behind the answers of other tools: there it would pile up, for it can't be taken out again.
+//   - Results of served tools, and parts of the prompt made by task.Dep, that are longer than Offload are put aside: the program
+//     gets the beginning, a reference, and artifact_read. Where the engine stores no artifacts, or the template has no MCP,
+//     the prompt stands as it is.
+//   - A result of a tool that only reads becomes a pointer, if that is shorter, where the session was told the same for the same input.
+//     The program may have lost what it was told, and an agent inside of it may never have had it: so the pointer names an
+//     artifact with all of it, and artifact_read and todo themselves always answer in full. Where nothing is put aside there
+//     are no pointers. A session begun anew, and one that says that it has compacted its window (claude does), is told the
+//     next result in full; so is a resumed one what an earlier attempt has answered.
+//
+// The journal has all results in full. It also has what the program was told at each start, in parts and byte for byte, and which
+// results were pointers: see package transcript.
 //
 // # What a program sees and costs
 //
@@ -72,5 +94,5 @@
 //
 // Two conversations of one task about equal prompts are one and the same, unless their agents have an ID each; if they go on
 // at once the second is refused. On Windows a program may need more of the environment than it gets: name it in Inherit.
-// Prompts, answers and results of tools are in the journal in plain text.
+// Prompts, system texts, answers and results of tools are in the journal in plain text.
 package command

@@ -20,6 +20,8 @@ type Event struct {
 	// program counts so: the Reader of the session's next process gets it.
 	Usage  []cairn.Usage
 	Totals Totals
+	// Compacted says that the program has taken something out of its window, and may not know any more what it was told.
+	Compacted bool
 	// Calling says that the model is about to be called again. A budget that is used up ends the program here.
 	Calling bool
 	// Said is some more text, Thought some more reasoning, Tool the name of a tool of the program's own that was called: all

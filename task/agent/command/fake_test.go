@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cairnrun/cairn"
@@ -109,7 +110,7 @@ func (f *fake) run() {
 	raw, err := json.Marshal(invocation{args, os.Environ(), dir, f.prompt, f.schema, f.resumed, f.session})
 	f.must(err)
 	f.note("invocations", string(raw))
-	if act := os.Getenv("FAKE_ACT"); act != "forgets" {
+	if act := os.Getenv("FAKE_ACT"); !strings.HasSuffix(act, "forgets") {
 		f.note("session."+f.session, f.prompt)
 	}
 	acts[os.Getenv("FAKE_ACT")](f)
@@ -194,7 +195,11 @@ func (f *fake) codexArgs(args []string) {
 		if config["mcp_servers.cairn.default_tools_approval_mode"] != "approve" || config["mcp_servers.cairn.tool_timeout_sec"] == "" {
 			f.must(fmt.Errorf("the tools can't be used: %q", config))
 		}
-		f.connect(url, "Bearer "+os.Getenv(config["mcp_servers.cairn.bearer_token_env_var"]), []string{"add", "look"})
+		names := "add,look" // it is not told them
+		if more := os.Getenv("FAKE_TOOLS"); more != "" {
+			names = more
+		}
+		f.connect(url, "Bearer "+os.Getenv(config["mcp_servers.cairn.bearer_token_env_var"]), strings.Split(names, ","))
 	}
 }
 
@@ -311,6 +316,12 @@ func (f *fake) runs() int {
 	return strings.Count(string(raw), "\n")
 }
 
+// planned is a long thing to do, so that a pointer would be shorter than a list with it.
+var planned = strings.TrimSpace(strings.Repeat("look around ", 16))
+
+// atOnce is how many things are planned at once.
+const atOnce = 16
+
 const good, bad = `{"title":"t","score":3}`, `{"title":"","score":30}`
 
 // acts are what fakes do.
@@ -396,6 +407,80 @@ var acts = map[string]func(f *fake){
 		f.line(obj{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "session_id": f.session, "result": "API Error: 429 slow down"})
 		os.Exit(1)
 	},
+	// It plans, has to wait, answers wrongly, and then rightly.
+	"recites": func(f *fake) {
+		f.begin()
+		switch f.runs() {
+		case 1:
+			f.call("todo", `{"add":["`+planned+`","write it down"]}`)
+			f.call("todo", `{"done":[1]}`)
+			f.call("todo", `{}`)
+			f.call("todo", `{}`)
+			f.limited()
+		case 2:
+			f.end(bad)
+		default:
+			f.end(good)
+		}
+	},
+	// It plans many things at once, and has to wait.
+	"plans-at-once": func(f *fake) {
+		f.begin()
+		if f.runs() > 1 {
+			f.end("hello")
+			return
+		}
+		var all sync.WaitGroup
+		for i := range atOnce {
+			all.Go(func() {
+				_, err := f.tools["todo"].Call(context.Background(), json.RawMessage(fmt.Sprintf(`{"add":["item %d"]}`, i)))
+				f.must(err)
+			})
+		}
+		all.Wait()
+		f.limited()
+	},
+	// It reads on where its prompt was cut.
+	"digs": func(f *fake) {
+		f.begin()
+		if hash := hashes.FindString(f.prompt); hash != "" {
+			f.call("artifact_read", `{"artifact":"`+hash+`","grep":"needle"}`)
+		}
+		f.end("hello")
+	},
+	// It reads the same again and again, and what it is pointed to twice. Then it sums up what it knows, and reads once more, also in
+	// another process.
+	"rereads": func(f *fake) {
+		f.begin()
+		if f.runs() > 1 {
+			f.call("look", `{}`)
+			f.end(good)
+			return
+		}
+		f.call("look", `{}`)
+		said := f.call("look", ` { } `)
+		for range 2 {
+			if hash := hashes.FindString(said); hash != "" {
+				f.call("artifact_read", `{"artifact":"`+hash+`"}`)
+			}
+		}
+		f.call("look", `{"other":1}`)
+		for range 2 {
+			f.call("add", `{"n":1}`)
+		}
+		for range 2 {
+			f.call("short", `{}`)
+		}
+		for range 3 {
+			f.call("fails", `{}`)
+		}
+		f.line(obj{"type": "system", "subtype": "compact_boundary", "session_id": f.session, "compact_metadata": obj{"trigger": "auto", "pre_tokens": 150000}})
+		f.call("compacted", `{}`) // which waits until that was heard
+		f.call("look", `{}`)
+		f.end(bad)
+	},
+	"context-works":   inContext,
+	"context-forgets": inContext,
 	// It tells all it knows, everywhere.
 	"leaks": func(f *fake) {
 		f.begin()
@@ -432,12 +517,7 @@ var acts = map[string]func(f *fake){
 			f.end("hello")
 			return
 		}
-		if f.kind == "codex" {
-			f.line(obj{"type": "turn.failed", "error": obj{"message": "You've hit your usage limit. Try again later."}})
-			os.Exit(1)
-		}
-		f.line(obj{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "session_id": f.session, "result": "API Error: 429 slow down"})
-		os.Exit(1)
+		f.limited()
 	},
 	// It works on for ever, with a child that does not hear.
 	"stays": func(f *fake) {
@@ -494,6 +574,46 @@ var acts = map[string]func(f *fake){
 		fmt.Println(`{"id":"s1","usage":{"model":"m","in":5,"out":2}}`)
 		fmt.Println(`{"id":"s1","usage":{"model":"m","in":1,"out":1},"reply":{"text":"you said ` + f.prompt + `"}}`)
 	},
+}
+
+// limited ends because its provider wants it to wait.
+func (f *fake) limited() {
+	if f.kind == "codex" {
+		f.line(obj{"type": "turn.failed", "error": obj{"message": "You've hit your usage limit. Try again later."}})
+		os.Exit(1)
+	}
+	f.line(obj{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "session_id": f.session, "result": "API Error: 429 slow down"})
+	os.Exit(1)
+}
+
+var hashes = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// inContext plans, reads the same twice, and is killed while it looks. Then it does all of that again, and reads on where its
+// first prompt was cut.
+func inContext(f *fake) {
+	f.begin()
+	if f.runs() == 1 {
+		f.call("todo", `{"add":["read","look"]}`)
+		f.call("todo", `{"done":[1]}`)
+	}
+	for range 2 {
+		f.call("read", `{}`)
+	}
+	if f.runs() > 1 {
+		f.call("artifact_read", `{"artifact":"`+hashes.FindString(f.call("read", `{}`))+`","grep":"needle"}`)
+		f.call("artifact_read", `{"artifact":"`+hashes.FindString(f.first())+`","grep":"needle"}`)
+	}
+	f.call("look", `{}`)
+	f.end("hello")
+}
+
+// first is what the first process was told.
+func (f *fake) first() string {
+	raw, err := os.ReadFile(filepath.Join(f.home, "invocations"))
+	f.must(err)
+	var one invocation
+	f.must(json.NewDecoder(strings.NewReader(string(raw))).Decode(&one))
+	return one.Prompt
 }
 
 // hang waits for ever: for a byte, so that the runtime does not think that all is over.

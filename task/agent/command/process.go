@@ -23,6 +23,7 @@ import (
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/command/transcript"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/loop"
 )
@@ -47,10 +48,16 @@ type process struct {
 	err error
 }
 
-// process runs the program and says something to it.
-func (c *conversation) process(ctx context.Context, n int, say string) *process {
-	p := &process{c: c, n: n, turn: turnRecord{Attempt: c.call.Attempt}, reader: c.agent.template.Format(c.agent.cfg)(maps.Clone(c.totals))}
+// process starts the program with what it is to be told. That is in the journal before.
+func (c *conversation) process(ctx context.Context, start transcript.Start) *process {
+	n := start.Turn
+	p := &process{c: c, n: n, turn: turnRecord{Turn: transcript.Turn{Attempt: c.call.Attempt}}, reader: c.agent.template.Format(c.agent.cfg)(maps.Clone(c.totals))}
 	if p.err = task.Admit(ctx); p.err != nil {
+		return p
+	}
+	say, err := c.tells(ctx, start)
+	if err != nil {
+		p.err = err
 		return p
 	}
 	cmd, stdin, err := c.command(say)
@@ -307,6 +314,9 @@ func (p *process) line(ctx context.Context, text string) error {
 	if ev.Totals != nil {
 		p.turn.Totals = ev.Totals
 	}
+	if ev.Compacted && p.c.served != nil {
+		p.c.served.told.forget()
+	}
 	p.done, p.failure = p.done || ev.Done, ev.Failure
 	p.alive = p.alive || len(ev.Usage) > 0 || ev.Calling || ev.Done
 	p.turn.Usage = append(p.turn.Usage, ev.Usage...)
@@ -319,7 +329,10 @@ func (p *process) line(ctx context.Context, text string) error {
 }
 
 func (p *process) observe(ev Event) {
-	told := false
+	told := ev.Compacted
+	if told {
+		p.c.tell(loop.Event{Kind: loop.Compacted, Turn: p.n})
+	}
 	for _, one := range []loop.Event{{Kind: loop.TextDelta, Text: ev.Said}, {Kind: loop.ThinkingDelta, Text: ev.Thought}, {Kind: loop.ToolNamed, Name: ev.Tool}} {
 		if one.Text != "" || one.Name != "" {
 			one.Turn, told = p.n, true

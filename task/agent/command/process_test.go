@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,10 +22,12 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
+	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/command"
+	"github.com/cairnrun/cairn/task/agent/command/transcript"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 )
@@ -66,17 +69,32 @@ func drive(path string) {
 			}}
 	}
 	p := &place{dir: filepath.Join(filepath.Dir(home), "work"), home: home, bin: filepath.Join(filepath.Dir(home), "bin")}
+	inContext := strings.HasPrefix(os.Getenv(engineAct), "context-")
+	var around []func(cairn.Node) cairn.Node
+	if inContext {
+		around = append(around, about[string](long))
+	}
 	def := asking(textKey, p.agent(os.Getenv(engineKind), os.Getenv(engineAct), func(c *command.Config) {
 		c.Tools = []cairn.Tool{does("add", true), does("look", false)}
+		if inContext {
+			c.Todo = true
+			c.Tools = append(c.Tools, reading(does("read", false)))
+			c.Env = append(c.Env, "FAKE_TOOLS=add,look,read,todo,artifact_read")
+		}
 		c.Observe = func(ev loop.Event) {
 			if ev.Kind == loop.Progress {
 				once.Do(func() { close(told) })
 			}
 		}
-	}))
+	}), around...)
 	store, err := sqlite.Open(ctx, sqlite.Config{Path: path})
 	f.must(err)
-	e, err := engine.Open(ctx, engine.Config{Store: store, Workflows: []cairn.Definer{def}})
+	config := engine.Config{Store: store, Workflows: []cairn.Definer{def}}
+	if inContext {
+		config.Artifacts, err = artifact.Open(filepath.Join(filepath.Dir(home), "artifacts"))
+		f.must(err)
+	}
+	e, err := engine.Open(ctx, config)
 	f.must(err)
 	run, err := e.Start(ctx, "ask", json.RawMessage(`{}`), engine.StartOptions{ID: "r"})
 	if errors.Is(err, engine.RunExists) {
@@ -221,6 +239,121 @@ func sorted(list []string) []string {
 }
 
 func equal(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+
+// TestKillInContext kills the engine's process after the program has planned and read. The list of things to do, the prompt that was cut
+// and what pointers lead to are there again, in the session and in one that has to begin anew.
+func TestKillInContext(t *testing.T) {
+	for _, kind := range kinds {
+		for _, act := range []string{"context-works", "context-forgets"} {
+			t.Run(kind+" "+act, func(t *testing.T) {
+				p := newPlace(t)
+				if got := p.live(kind, act, "after 3"); got != "trapped" {
+					t.Fatalf("it was not killed: %s", got)
+				}
+				if got := p.live(kind, act, ""); got != `finished "hello"` {
+					t.Fatal(got)
+				}
+				calls := invocations(t, p.home)
+				// The first may have had the time to note that it could not be answered any more.
+				told := slices.DeleteFunc(noted(t, p.home, "results"), func(one string) bool { return strings.HasPrefix(one, "error: ") })
+				if len(calls) != 2 || len(told) != 10 {
+					t.Fatalf("%d processes, told %.300q", len(calls), told)
+				}
+				before, results := told[:4], told[4:]
+				first, list := calls[0].Prompt, "\n\n<todo>\n[x] 1. read\n[ ] 2. look\n</todo>"
+				if len(first) > 4<<10 || !strings.Contains(first, "artifact_read") || strings.Contains(first, "<todo>") {
+					t.Errorf("the first was told %d bytes: %q", len(first), first)
+				}
+				again := first
+				if resumed := act == "context-works"; resumed != calls[1].Resumed {
+					t.Errorf("resumed %t", calls[1].Resumed)
+				} else if resumed {
+					again = interrupted
+				}
+				if calls[1].Prompt != again+list {
+					t.Errorf("the second was told %q, want %q", calls[1].Prompt, again+list)
+				}
+				// What the killed attempt has answered is told in whole, whatever it was told as; what comes after may be a pointer.
+				whole := []bool{true, false, true, true, false}
+				for i, one := range append(before[2:4:4], results[:3]...) {
+					if (len(one) > 1<<10) != whole[i] || strings.Contains(one, "Same as") == whole[i] || strings.Contains(one, "You made this call before") != (i == 2 || i == 3) {
+						t.Errorf("reading %d has given %.200q", i+1, one)
+					}
+				}
+				if !strings.Contains(results[3], "the needle") || !strings.Contains(results[4], "the needle") {
+					t.Errorf("what was put aside is %.200q and %.200q", results[3], results[4])
+				}
+				starts := 2
+				if !calls[1].Resumed { // it was asked for its session, and did not know it
+					starts = 3
+				}
+				p.told(calls, starts, 2)
+				if got := p.written(); !equal(sorted(got), []string{"dep-1", "repeated-read", "repeated-read"}) {
+					t.Errorf("the task has written %q", got)
+				}
+			})
+		}
+	}
+}
+
+// interrupted is what a session is told that was.
+const interrupted = "You were interrupted. Go on with your task where you were. What you had under way may have happened or not; look before you do it again. " +
+	"Your last message must be the answer that was asked for, in the form that was asked for."
+
+// written are the names of the artifacts in the frames: those of the attempt that was killed are the next one's.
+func (p *place) written() (names []string) {
+	p.t.Helper()
+	store, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: p.db})
+	must(p.t, err)
+	defer store.Close()
+	must(p.t, store.Frames(p.t.Context(), "r", 1, func(_ int64, body []byte) error {
+		f, err := core.Decode(body)
+		if err != nil {
+			return err
+		}
+		for _, ev := range f.Events {
+			for _, a := range ev.Artifacts {
+				names = append(names, a.Name)
+			}
+		}
+		return nil
+	}))
+	return names
+}
+
+// told checks that the journal alone gives back what each process was told that had a session, byte for byte, and how often it was pointed
+// to what it had.
+func (p *place) told(calls []invocation, starts, pointers int) {
+	p.t.Helper()
+	store, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: p.db})
+	must(p.t, err)
+	defer store.Close()
+	entries, err := store.Entries(p.t.Context(), "r", "step")
+	must(p.t, err)
+	journal := map[string]json.RawMessage{}
+	for _, e := range entries {
+		journal[e.Name] = e.Value
+	}
+	held, err := transcript.Read(journal)
+	must(p.t, err)
+	n := 0
+	for _, h := range held {
+		for i := range h.Starts {
+			view, same, err := h.Window(i + 1)
+			if err != nil || !same {
+				p.t.Errorf("start %d of %s can't be made again: %v", i+1, h.Name, err)
+			}
+			if n < len(calls) && transcript.Text(view.Messages[0]) == calls[n].Prompt {
+				n++
+			}
+		}
+		starts -= len(h.Starts)
+		pointers -= h.Pointers
+	}
+	if n != len(calls) || starts != 0 || pointers != 0 {
+		p.t.Errorf("the journal has told %d of %d processes; %d starts and %d pointers are missing", n, len(calls), starts, pointers)
+	}
+}
 
 // TestALostSession: one that the program has not written down in time is begun anew, with all that was asked.
 func TestALostSession(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
+	"github.com/cairnrun/cairn/task/agent/command/transcript"
 	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
@@ -33,6 +34,11 @@ type served struct {
 	// stop ends the attempt, hide cuts out secrets.
 	stop context.CancelCauseFunc
 	hide func(text string) string
+	// pointed are the tools whose results may be told by a pointer to one of told.
+	pointed map[string]bool
+	told    told
+	// listing makes the calls of the list of things to do take turns: the last one's answer has all of it, and is known by its number.
+	listing sync.Mutex
 	// ready is closed when the server's address and token are known, to calls as well.
 	ready chan struct{}
 
@@ -66,6 +72,9 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 		}
 		c.tell(loop.Event{Kind: kind, Name: use.Name, Failed: err != nil})
 	}}
+	if c.offload() > 0 { // or there is nothing that a pointer could lead to
+		s.pointed = pointed(c.tools)
+	}
 	if err := s.recall(ctx, c.call.Journal, c.todo); err != nil {
 		return err
 	}
@@ -88,14 +97,11 @@ func (c *conversation) serve(ctx context.Context, stop context.CancelCauseFunc) 
 	return nil
 }
 
-// callName is the name of the n-th call of a conversation.
-func callName(conversation string, n int) string { return fmt.Sprintf("%s.tool.%d", conversation, n) }
-
 // eachCall goes through the calls of a conversation that are in the journal.
 func eachCall(j cairn.Journal, conversation string, do func(n int, what toolcall.Intent) error) error {
 	last := 0
 	for n := 1; n <= last+gap; n++ {
-		intent, found, err := toolcall.Lookup(j, callName(conversation, n))
+		intent, found, err := toolcall.Lookup(j, transcript.CallName(conversation, n))
 		if err != nil {
 			return err
 		}
@@ -116,7 +122,7 @@ func (s *served) recall(ctx context.Context, j cairn.Journal, todo *tool.Todo) e
 	var newest int64
 	return eachCall(j, s.name, func(n int, intent toolcall.Intent) error {
 		s.next = n + 1
-		name := callName(s.name, n)
+		name := transcript.CallName(s.name, n)
 		key, err := keyOf(intent.Tool, intent.Input, intent.InputHash)
 		if err != nil {
 			return task.Permanent(fmt.Errorf("command: the journal's %s: %w", name, err))
@@ -134,6 +140,14 @@ func (s *served) recall(ctx context.Context, j cairn.Journal, todo *tool.Todo) e
 				if err := todo.Restore(json.RawMessage(out.Text)); err != nil {
 					return task.Permanent(err)
 				}
+			}
+		}
+		if _, pointed := j.Lookup(transcript.SameName(s.name, n)); pointed {
+			_, err := task.Step(ctx, transcript.SameName(s.name, n), func(context.Context) (transcript.Same, error) {
+				return transcript.Same{}, errors.New("its record is gone")
+			})
+			if err != nil {
+				return err
 			}
 		}
 		s.earlier[key] = append(s.earlier[key], madeCall{n, answered})
@@ -190,19 +204,23 @@ func (s *served) call(attempt, request context.Context, tool string, in json.Raw
 	if err != nil {
 		return nil, err
 	}
+	if tool == toolset.Todo {
+		s.listing.Lock()
+		defer s.listing.Unlock()
+	}
 	n, again, ok := s.take(key)
 	if !ok {
 		return nil, errors.New("the attempt is over")
 	}
 	defer s.running.Done()
-	out, err := s.caller.Do(request, callName(s.name, n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
+	out, err := s.caller.Do(request, transcript.CallName(s.name, n), window.Block{Kind: window.ToolUse, Name: tool, Input: in})
 	if err != nil {
 		if request.Err() == nil || attempt.Err() != nil {
 			s.fail(attempt, err)
 		}
 		return nil, fmt.Errorf("the call was interrupted: %w", err)
 	}
-	text := out.Text
+	text := s.shown(request, key, n, out, again)
 	if again && !out.Unknown {
 		text = madeBefore + text
 	}

@@ -2,11 +2,7 @@ package loop
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
@@ -23,7 +19,7 @@ func (c *conversation) equip() {
 		c.todo = &tool.Todo{}
 	}
 	most := c.offload()
-	c.tools = toolset.Set{Own: c.agent.Tools, Others: c.req.Tools, Offload: most, Aside: most > 0 && c.long(most), Todo: c.todo}.Tools()
+	c.tools = toolset.Set{Own: c.agent.Tools, Others: c.req.Tools, Offload: most, Aside: toolset.Long(c.req.Prompt, most), Todo: c.todo}.Tools()
 }
 
 // offload is from how many bytes on a text is put aside; 0 is never.
@@ -32,11 +28,6 @@ func (c *conversation) offload() int {
 		return 0
 	}
 	return orDefault(c.agent.Offload, DefaultOffload, 0)
-}
-
-// long says that the prompt has a part to put aside.
-func (c *conversation) long(most int) bool {
-	return slices.ContainsFunc(task.Deps(c.req.Prompt), func(d task.DepPart) bool { return len(d.Body) > most })
 }
 
 // opening is what the conversation begins with, for all attempts.
@@ -67,7 +58,7 @@ func (c *conversation) opening(ctx context.Context) (window.Opening, error) {
 			o.First.Blocks, o.Parts = append(o.First.Blocks, text(said)...), append(o.Parts, part)
 		}
 	}
-	prompt, err := c.prompt(ctx)
+	prompt, err := toolset.Shorten(ctx, c.req.Prompt, c.offload())
 	if err != nil {
 		return window.Opening{}, err
 	}
@@ -89,31 +80,6 @@ func (c *conversation) reminder() string {
 		text += "\nYour last message must be JSON that fits the schema."
 	}
 	return text
-}
-
-// prompt is the task's, with its long parts put aside.
-func (c *conversation) prompt(ctx context.Context) (string, error) {
-	most := c.offload()
-	if most == 0 || !c.long(most) {
-		return c.req.Prompt, nil
-	}
-	var b strings.Builder
-	at := 0
-	for i, dep := range task.Deps(c.req.Prompt) {
-		if len(dep.Body) <= most {
-			continue
-		}
-		kept, err := task.WriteArtifact(ctx, fmt.Sprintf("dep-%d", i+1), "text/plain; charset=utf-8", strings.NewReader(dep.Body))
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(c.req.Prompt[at:dep.From])
-		b.WriteString(task.Dep(dep.Name, fmt.Sprintf("%s\n[This is the beginning of %d bytes. All of it is the artifact %s: read parts of it with %s.]",
-			cut(dep.Body, min(toolset.Head, most/2)), len(dep.Body), kept.Hash, toolset.Artifact)))
-		at = dep.To
-	}
-	b.WriteString(c.req.Prompt[at:])
-	return b.String(), nil
 }
 
 // before is what was said in the thread that the task goes on with, or in the conversation that it forks. It is frozen with

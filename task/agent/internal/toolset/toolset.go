@@ -1,5 +1,5 @@
 // Package toolset puts the tools of a conversation together: those of the agent, those that every agent can have, and those of
-// the task.
+// the task. What its prompt has too much of it puts aside for one of them to read.
 package toolset
 
 import (
