@@ -132,9 +132,6 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 				return task.Response{}, err
 			}
 			c.plan.Told(results)
-			if err := c.remember(results); err != nil {
-				return task.Response{}, err
-			}
 			continue
 		}
 		if turn.Stop == StopPause {

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/task"
-	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -159,19 +157,4 @@ func (c *conversation) shown(tools []window.Tool) []cairn.Tool {
 		list[i].Name, list[i].Description, list[i].Schema, list[i].Native = t.Name, t.Description, t.Schema, t.Native
 	}
 	return list
-}
-
-// remember takes over what results say of the list of things to do.
-func (c *conversation) remember(results []window.Block) error {
-	c.told = false
-	for _, b := range results {
-		if c.todo == nil || b.Name != toolset.Todo || b.Error {
-			continue
-		}
-		c.told = true
-		if err := c.todo.Restore(json.RawMessage(b.Text)); err != nil {
-			return task.Permanent(err)
-		}
-	}
-	return nil
 }
