@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,8 +191,9 @@ func TestWindowsAreApart(t *testing.T) {
 		}
 		return says("answer of " + who), nil
 	}}
+	var notes atomic.Int32
 	note := tool.New("note", "keeps bulk", func(ctx context.Context, _ struct{}) (string, error) {
-		_, err := task.WriteArtifact(ctx, "notes.txt", "text/plain", strings.NewReader("bulk"))
+		_, err := task.WriteArtifact(ctx, "notes.txt", "text/plain", strings.NewReader(fmt.Sprint("bul", notes.Add(1))))
 		return "kept", err
 	})
 	sharp := does("rm", "gone", tool.SideEffect())
