@@ -339,6 +339,20 @@ func TestMemoryExportAndImport(t *testing.T) {
 		t.Errorf("%s; %v", got.err, fresh.files())
 	}
 	wants(t, "import -", fresh.learnFrom(raw, 0, "memory", "import", "-", "--json").out, `{"imported":2}`)
+
+	// What is of elsewhere can be marked, as far as there is room.
+	marked := newPlace(t)
+	elsewhere := strings.Replace(raw, `,"tags":["source:chat"]`, "", 1)
+	wants(t, "import --mark", marked.learnFrom(elsewhere, 0, "memory", "import", "-", "--mark").out, "imported 2 items")
+	wants(t, "marked", marked.mem("get", "workflow:w", "k", "--json").out, `"tags":["source:import"]`)
+	wants(t, "from a person there", marked.mem("notes", "list", "workflow:w", "--json").out, `"tags":["source:chat"]`)
+	full := strings.Replace(raw, `"tags":["source:chat"]`, `"tags":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p"]`, 1)
+	full = full[:strings.Index(full, "\n{\"note\"")+1]
+	crowded := newPlace(t)
+	if got := crowded.learnFrom(full, cli.ExitRefused, "memory", "import", "-", "--mark"); !strings.Contains(got.err, "line 2: 17 different tags") || len(crowded.files()) > 0 {
+		t.Errorf("a 17th tag: %s; %v", got.err, crowded.files())
+	}
+	crowded.learnFrom(full, 0, "memory", "import", "-")
 }
 
 func TestForgetOneItem(t *testing.T) {
