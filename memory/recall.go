@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -69,11 +70,17 @@ func (s Saved) Operation(now time.Time) Operation {
 	}
 	place := Place{Namespace: Namespace{Kind: WorkflowKind, ID: s.Workflow}, Bank: s.Bank, Tags: s.Tags}
 	if s.Digest {
-		return Operation{Digests: []Digest{{Place: place, ID: "kept-" + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
+		return Operation{Digests: []Digest{{Place: place, ID: keptPrefix + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
 	}
-	id := "kept-" + hashOf(fmt.Sprintf("%q %q %q %d", s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
+	id := keptPrefix + hashOf(fmt.Sprintf("%q %q %q %d", s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
 	return Operation{Notes: []Note{{Place: place, ID: id, Body: s.Text, Time: s.Time, Origin: s.Origin, Status: Accepted}}}
 }
+
+// keptPrefix begins the ids of what is kept.
+const keptPrefix = "kept-"
+
+// Kept says whether a note's id is one that Saved.Operation gives: a digest, or what an agent has remembered.
+func Kept(id string) bool { return strings.HasPrefix(id, keptPrefix) }
 
 // Keeper keeps things in banks. It is safe for concurrent use.
 type Keeper interface {

@@ -247,6 +247,46 @@ func TestTools(t *testing.T) {
 	})
 }
 
+// TestATaskThatCouldNotBeRetainedIsNotDone: that its tags are too many with those that are added shows before it costs anything.
+func TestATaskThatCouldNotBeRetainedIsNotDone(t *testing.T) {
+	tags := []string{"branch:main"}
+	for i := range 13 {
+		tags = append(tags, fmt.Sprint("t", i))
+	}
+	for _, c := range []struct {
+		bank  string
+		extra []string
+		fits  bool
+	}{{"project-p", nil, true}, {"project-p", []string{"x"}, false}, {"team", []string{"x"}, true}, {"team", []string{"x", "y"}, false}, {"user-1", []string{"x", "y"}, true}} {
+		b := &bank{}
+		resolved := memory.Memory{Bank: c.bank, Tags: slices.Concat(tags, c.extra), Retain: memory.OnComplete}.Lower().Memory.Under(cairn.RootMemory)
+		began := false
+		_, err := (&memory.Runtime{Store: b}).Middleware(func(context.Context, *cairn.Call) (cairn.Result, error) {
+			began = true
+			return cairn.Result{Output: json.RawMessage(`1`)}, nil
+		})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: 1, Policy: cairn.Policy{Memory: &resolved}})
+		if began != c.fits || (err == nil) != c.fits || err != nil && (!errors.Is(err, memory.BadTag) || !cairn.FailureOf(err).Permanent) {
+			t.Errorf("%s with %d tags: begun %t, %v", c.bank, len(resolved.Tags), began, err)
+		}
+	}
+}
+
+// TestNamesCountOnce: a bank or a primer that is named twice is not shown twice.
+func TestNamesCountOnce(t *testing.T) {
+	b := &bank{rows: map[string][]string{"team": {"one lesson"}}, primers: map[string]map[string]string{"team": {"rules": "Test first."}}}
+	m := memory.Memory{Banks: []string{"team", "team"}, WriteBanks: []string{"team", "team"}, Primers: []string{"rules", "rules"}, Retain: memory.OnComplete}
+	seen, result := attempt(t, b, journal{}, m, nil)
+	if strings.Count(seen.Memory, "one lesson") != 1 || strings.Count(seen.Memory, "Test first.") != 1 || len(result.Effects) != 1 {
+		t.Errorf("%d effects, and\n%s", len(result.Effects), seen.Memory)
+	}
+	if m = (memory.Memory{Bank: "team"}); m.Lower().Memory.WriteBanks != nil || m.Lower().Memory.Primers != nil {
+		t.Error("what is not set is set")
+	}
+	if m = (memory.Memory{Bank: "team", Primers: []string{}}); m.Lower().Memory.Primers == nil {
+		t.Error("what is cleared is not set")
+	}
+}
+
 func TestMistakesOfAMemory(t *testing.T) {
 	for name, m := range map[string]memory.Memory{
 		"bank and banks":   {Bank: "a", Banks: []string{"b"}},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +18,7 @@ import (
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/internal/dbfile"
 	"github.com/cairnrun/cairn/memory"
+	"github.com/cairnrun/cairn/memory/hindsight/hindsighttest"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 	"github.com/cairnrun/cairn/task"
 )
@@ -316,6 +319,29 @@ func TestSearchAndItsPages(t *testing.T) {
 	p.refuses(cli.BadUsage, "recall", "x", "--bank", "b", "--budget", "huge")
 	p.refuses(cli.BadUsage, "recall", "x", "--bank", "b", "--max-tokens", "-1")
 	p.refuses(memory.BadBank, "recall", "x", "--bank", "")
+}
+
+// TestRecallShowsWhatATaskWouldSee: primers that are files, and the remote backend, as a run has them, also before anything is
+// remembered here.
+func TestRecallShowsWhatATaskWouldSee(t *testing.T) {
+	p := newPlace(t)
+	file := filepath.Join(filepath.Dir(p.db()), "primers", "conventions.md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("Test first."), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	recall := []string{"memory", "recall", "quokkas", "--bank", "team", "--primer", "conventions.md"}
+	wants(t, "a file", p.learn(0, recall...).out, "### [file] conventions.md", "Test first.")
+	p.mem("notes", "add", "workflow:w", "Quokkas are slow.", "--bank", "team")
+	wants(t, "a file and a note", p.learn(0, recall...).out, "Test first.", "Quokkas are slow.")
+
+	remote := httptest.NewServer(hindsighttest.NewServer("1.1.0"))
+	defer remote.Close()
+	t.Setenv("HINDSIGHT_URL", remote.URL)
+	got := p.learn(0, append(recall, "--json")...).out
+	wants(t, "with a remote", got, "Quokkas are slow.", `"arms":["hindsight",`)
+	wants(t, "with a remote alone", newPlace(t).learn(0, "memory", "recall", "quokkas", "--bank", "team", "--json").out, `"arms":["hindsight"]`)
+	remote.Close()
+	wants(t, "with a remote that is away", p.learn(cli.ExitFailed, recall...).err, "HINDSIGHT_UNAVAILABLE")
 }
 
 func TestMemoryExportAndImport(t *testing.T) {

@@ -3,8 +3,11 @@ package hindsight_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +112,80 @@ func TestBackend(t *testing.T) {
 	}
 	if found, err = b.Recall(t.Context(), ask); err != nil || len(found.Rows) != 0 {
 		t.Fatalf("forgotten, and found: %+v, %v", found, err)
+	}
+}
+
+// TestTheLocalStoreDecidesWhatCounts: what was rejected, retired or superseded here is not recalled from the server, which is
+// not told of that, and what is only here is recalled with what the server has.
+func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
+	server := hindsighttest.NewServer("1.1.0")
+	client, err := hindsight.New(hindsight.Config{URL: "http://hindsight", HTTP: &http.Client{Transport: &network{handler: server}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := &hindsight.Backend{Local: s, Client: client}
+	for _, text := range []string{"quokkas are rejected", "quokkas are retired", "quokkas are superseded", "quokkas are fine"} {
+		if err := b.Keep(t.Context(), memory.Saved{ID: text, Bank: "team", Text: text, Workflow: "w", Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for p := (&hindsight.Projector{Client: client, Queue: b.Outbox(), First: 1}); len(server.Applied()) < 4; {
+		if _, err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes, err := s.Notes(t.Context(), memory.Scope{Bank: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, n := range notes {
+		ids[n.Body] = n.ID
+	}
+	recalled := func(filter memory.Filter) string {
+		found, err := b.Recall(t.Context(), memory.Query{Bank: "team", Text: "quokkas", Filter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, r := range found.Rows {
+			texts = append(texts, strings.TrimPrefix(r.Text, "quokkas are "))
+		}
+		slices.Sort(texts)
+		return fmt.Sprint(texts, found.Dropped["no longer counts"])
+	}
+	if got := recalled(nil); got != "[fine rejected retired superseded] 0" {
+		t.Fatal(got)
+	}
+	if _, err := s.SetStatus(t.Context(), known, ids["quokkas are rejected"], memory.Rejected); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Retire(t.Context(), known, ids["quokkas are retired"], time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "team"}, Body: "quokkas are a rule", Type: memory.Procedural,
+		Supersedes: []string{ids["quokkas are superseded"]}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetFact(t.Context(), memory.Fact{Place: memory.Place{Namespace: known, Bank: "team"}, Key: "quokkas", Value: []byte("7")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "other"}, Body: "quokkas are elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := recalled(nil); got != "[a rule fine quokkas: 7] 3" {
+		t.Error(got)
+	}
+	if _, err := s.SetStatus(t.Context(), known, ids["quokkas are rejected"], memory.Accepted); err != nil {
+		t.Fatal(err)
+	}
+	if got := recalled(nil); got != "[a rule fine quokkas: 7 rejected] 2" {
+		t.Error("accepted again: ", got)
 	}
 }
 
