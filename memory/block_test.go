@@ -45,6 +45,12 @@ Short sentences.
 	if len(got) > 245 || kept.Primers != 1 || fmt.Sprint(kept.Omitted) != "[user-1/style]" || kept.Rows != 1 || !kept.Cut || !strings.HasSuffix(got, "…\n"+fenceClose) {
 		t.Errorf("%d bytes, %+v\n%s", len(got), kept, got)
 	}
+	// Also where not even a character of the last one fits: what comes after it would stand in the place of something better.
+	rows = []part{{"b", "n1", "First."}, {"b", "n2", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦"}, {"b", "n3", "x"}}
+	whole, _ := block(nil, rows[:1], 2048)
+	if got, kept := block(nil, rows, len(whole)+len("- [b] x\n")); got != whole || kept.Rows != 1 || !kept.Cut {
+		t.Errorf("%+v\n%s", kept, got)
+	}
 	if got, kept := block(nil, nil, 2048); got != "" || kept.Cut {
 		t.Errorf("nothing is recalled, and the block is %q", got)
 	}
