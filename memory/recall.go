@@ -63,7 +63,8 @@ type Saved struct {
 }
 
 // Operation is what keeping it does to a store. now is a digest's time, if it has none; a lesson is the same one whoever
-// learns it again, unless it is given another time.
+// of its workflow learns it again, unless it is given another time. That of another workflow is another, also for a remote
+// backend: one can be forgotten without the other.
 func (s Saved) Operation(now time.Time) Operation {
 	if s.Digest && s.Time.IsZero() {
 		s.Time = now
@@ -72,7 +73,7 @@ func (s Saved) Operation(now time.Time) Operation {
 	if s.Digest {
 		return Operation{Digests: []Digest{{Place: place, ID: keptPrefix + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
 	}
-	id := keptPrefix + hashOf(fmt.Sprintf("%q %q %q %d", s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
+	id := keptPrefix + hashOf(fmt.Sprintf("%q %q %q %q %d", s.Workflow, s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
 	return Operation{Notes: []Note{{Place: place, ID: id, Body: s.Text, Time: s.Time, Origin: s.Origin, Status: Accepted}}}
 }
 

@@ -115,9 +115,9 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestTheLocalStoreDecidesWhatCounts: what was rejected, retired or superseded here is not recalled from the server, which is
-// not told of that, and what is only here is recalled with what the server has.
-func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
+// backend is a store with a server that answers.
+func backend(t *testing.T) (*hindsight.Backend, *hindsight.Client, *hindsighttest.Server) {
+	t.Helper()
 	server := hindsighttest.NewServer("1.1.0")
 	client, err := hindsight.New(hindsight.Config{URL: "http://hindsight", HTTP: &http.Client{Transport: &network{handler: server}}})
 	if err != nil {
@@ -127,18 +127,32 @@ func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	b := &hindsight.Backend{Local: s, Client: client}
+	t.Cleanup(func() { _ = s.Close() })
+	return &hindsight.Backend{Local: s, Client: client}, client, server
+}
+
+// drain tells the server what waits, until it has it.
+func drain(t *testing.T, b *hindsight.Backend, client *hindsight.Client, told func() bool) {
+	t.Helper()
+	p := &hindsight.Projector{Client: client, Queue: b.Outbox(), First: 1}
+	for n := 0; n < 50 && !told(); n++ {
+		if _, err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheLocalStoreDecidesWhatCounts: what was rejected, retired or superseded here is not recalled from the server, which is
+// not told of that, and what is only here is recalled with what the server has.
+func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
+	b, client, server := backend(t)
+	s := b.Local.(*sqlite.Store)
 	for _, text := range []string{"quokkas are rejected", "quokkas are retired", "quokkas are superseded", "quokkas are fine"} {
 		if err := b.Keep(t.Context(), memory.Saved{ID: text, Bank: "team", Text: text, Workflow: "w", Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for p := (&hindsight.Projector{Client: client, Queue: b.Outbox(), First: 1}); len(server.Applied()) < 4; {
-		if _, err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	drain(t, b, client, func() bool { return len(server.Applied()) == 4 })
 	notes, err := s.Notes(t.Context(), memory.Scope{Bank: "team"})
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +200,47 @@ func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
 	}
 	if got := recalled(nil); got != "[a rule fine quokkas: 7 rejected] 2" {
 		t.Error("accepted again: ", got)
+	}
+}
+
+// TestWhatAnotherBranchSupersedesCounts: for those who are not shown what supersedes it.
+func TestWhatAnotherBranchSupersedesCounts(t *testing.T) {
+	b, client, server := backend(t)
+	keep := func(workflow string) {
+		if err := b.Keep(t.Context(), memory.Saved{ID: workflow, Bank: "project-p", Tags: []string{"scope:main"}, Text: "feed the quokkas", Workflow: workflow,
+			Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep("w")
+	drain(t, b, client, func() bool { return len(server.Applied()) == 1 })
+	notes, err := b.Notes(t.Context(), memory.Scope{Bank: "project-p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "project-p", Tags: []string{"branch:x", "scope:branch"}},
+		Body: "pet them", Supersedes: []string{notes[0].ID}}); err != nil {
+		t.Fatal(err)
+	}
+	recalled := func(branches ...string) int {
+		found, err := b.Recall(t.Context(), memory.Query{Bank: "project-p", Text: "quokkas", Filter: memory.Filter{append([]string{"scope:main"}, branches...)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Rows)
+	}
+	if main, branch := recalled(), recalled("branch:x"); main != 1 || branch != 0 {
+		t.Errorf("main is told %d rows, the branch %d", main, branch)
+	}
+	// Another workflow has learnt the same: what it has is its own, and forgetting it takes nothing from this one.
+	keep("other")
+	drain(t, b, client, func() bool { return len(server.Applied()) == 2 })
+	if _, err := b.Local.(*sqlite.Store).Forget(t.Context(), memory.Namespace{Kind: memory.WorkflowKind, ID: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	drain(t, b, client, func() bool { return false })
+	if n := recalled(); n != 1 {
+		t.Errorf("%d rows are left of this workflow's", n)
 	}
 }
 
