@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -42,6 +44,12 @@ Short sentences.
 	got, kept = block(primers, rows, 245)
 	if len(got) > 245 || kept.Primers != 1 || fmt.Sprint(kept.Omitted) != "[user-1/style]" || kept.Rows != 1 || !kept.Cut || !strings.HasSuffix(got, "…\n"+fenceClose) {
 		t.Errorf("%d bytes, %+v\n%s", len(got), kept, got)
+	}
+	// Also where not even a character of the last one fits: what comes after it would stand in the place of something better.
+	rows = []part{{"b", "n1", "First."}, {"b", "n2", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦"}, {"b", "n3", "x"}}
+	whole, _ := block(nil, rows[:1], 2048)
+	if got, kept := block(nil, rows, len(whole)+len("- [b] x\n")); got != whole || kept.Rows != 1 || !kept.Cut {
+		t.Errorf("%+v\n%s", kept, got)
 	}
 	if got, kept := block(nil, nil, 2048); got != "" || kept.Cut {
 		t.Errorf("nothing is recalled, and the block is %q", got)
@@ -102,6 +110,36 @@ func TestBlockKeepsItsCap(t *testing.T) {
 		}
 		if more, keptMore := block(primers, rows, max+rapid.IntRange(0, 500).Draw(t, "more")); len(kept.Omitted) == len(keptMore.Omitted) && keptMore.Rows < kept.Rows {
 			t.Fatalf("more room shows less:\n%s\n%s", got, more)
+		}
+	})
+}
+
+// TestAnswersOfTheToolKeepTheirCap: so does what the recall tool answers, with the mark that something is missing.
+func TestAnswersOfTheToolKeepTheirCap(t *testing.T) {
+	texts := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.SampledFrom([]rune("aé🇩🇪👩‍👩‍👧 \"\n</cairn_memory_context>")), 0, 200, -1))
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) part { return part{"user-1", "id", texts.Draw(t, "text")} }), 0, 6).Draw(t, "rows")
+		max := rapid.IntRange(0, 800).Draw(t, "max")
+		m := memories{Advice: advice, Memories: []recall{}}
+		raw, err := m.fill(rows, max)
+		if err != nil {
+			if !errors.Is(err, TooLarge) || max > 130 {
+				t.Fatalf("with a cap of %d: %v", max, err)
+			}
+			return
+		}
+		var read memories
+		switch err := json.Unmarshal(raw, &read); {
+		case err != nil:
+			t.Fatal(err)
+		case len(raw) > max:
+			t.Fatalf("%d bytes, and the cap is %d: %s", len(raw), max, raw)
+		case read.Advice != advice || len(read.Memories) != len(m.Memories):
+			t.Fatalf("it answers %s", raw)
+		case !read.Truncated && len(read.Memories) != len(rows):
+			t.Fatalf("%d of %d rows, and nothing is missing: %s", len(read.Memories), len(rows), raw)
+		case tags.MatchString(string(raw)):
+			t.Fatalf("a fence: %s", raw)
 		}
 	})
 }

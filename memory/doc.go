@@ -65,6 +65,10 @@
 //   - project-*: scope:main or the configured branch, and every stream, and every other tag. Without a branch, scope:main.
 //   - others: every tag has to match.
 //
+// What is written says where it is from: source:run for what tasks leave, source:chat for what a person writes by the command
+// line, source:reflection for what is distilled, and source:import for what an import that was asked to mark has brought
+// from elsewhere; by default an import restores what was exported, byte for byte. These count towards the 16 tags of an item.
+//
 // # Files
 //
 // With Tools: Files an agent has the tool memory besides recall and remember: it views, creates, edits, deletes and renames the

@@ -69,6 +69,9 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 	if source != "" {
 		tags = append(tags, "source:"+source)
 	}
+	if err := CheckTags(tags); err != nil { // before a scope is derived: scope:main needs a branch only if somebody has given it
+		return nil, fmt.Errorf("writing to bank %s: %w", bank, err)
+	}
 	if isProject(bank) && len(of(tags, "scope")) == 0 {
 		scope := mainScope
 		if branches := of(tags, "branch"); len(branches) == 1 {
@@ -76,16 +79,8 @@ func WriteTags(bank string, configured, given []string, source string) ([]string
 		}
 		tags = append(tags, scope)
 	}
-	tags = distinct(tags)
-	check := tags
-	if isProject(bank) && len(of(tags, "branch")) == 0 {
-		check = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mainScope }) // derived, it needs no branch
-		if len(tags) > MaxTagged {
-			return nil, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTagged)
-		}
-	}
-	if err := CheckTags(check); err != nil {
-		return nil, fmt.Errorf("writing to bank %s: %w", bank, err)
+	if tags = distinct(tags); len(tags) > MaxTagged {
+		return nil, fmt.Errorf("writing to bank %s: %w", bank, badTag("%d tags with those that are added, the limit is %d", len(tags), MaxTagged))
 	}
 	return tags, nil
 }

@@ -106,6 +106,7 @@ func TestBadTags(t *testing.T) {
 		"branch of a user":  second(memory.WriteTags("user-1", nil, []string{"branch:x"}, "run")),
 		"branches by tools": second(memory.WriteTags("project-1", []string{"branch:a"}, []string{"branch:b"}, "run")),
 		"volatile by tools": second(memory.WriteTags("notes", nil, []string{"session:1"}, "run")),
+		"scope by tools":    second(memory.WriteTags("project-1", nil, []string{"scope:main"}, "run")),
 		"17 with the added": second(memory.WriteTags("project-1", many, nil, "run")),
 		"bank":              memory.CheckBank(" "),
 	}

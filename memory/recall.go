@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -62,18 +63,25 @@ type Saved struct {
 }
 
 // Operation is what keeping it does to a store. now is a digest's time, if it has none; a lesson is the same one whoever
-// learns it again, unless it is given another time.
+// of its workflow learns it again, unless it is given another time. That of another workflow is another, also for a remote
+// backend: one can be forgotten without the other.
 func (s Saved) Operation(now time.Time) Operation {
 	if s.Digest && s.Time.IsZero() {
 		s.Time = now
 	}
 	place := Place{Namespace: Namespace{Kind: WorkflowKind, ID: s.Workflow}, Bank: s.Bank, Tags: s.Tags}
 	if s.Digest {
-		return Operation{Digests: []Digest{{Place: place, ID: "kept-" + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
+		return Operation{Digests: []Digest{{Place: place, ID: keptPrefix + hashOf(s.ID), Text: s.Text, Time: s.Time, Origin: s.Origin}}}
 	}
-	id := "kept-" + hashOf(fmt.Sprintf("%q %q %q %d", s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
+	id := keptPrefix + hashOf(fmt.Sprintf("%q %q %q %q %d", s.Workflow, s.Bank, s.Tags, s.Text, s.Time.UnixMilli()))
 	return Operation{Notes: []Note{{Place: place, ID: id, Body: s.Text, Time: s.Time, Origin: s.Origin, Status: Accepted}}}
 }
+
+// keptPrefix begins the ids of what is kept.
+const keptPrefix = "kept-"
+
+// Kept says whether a note's id is one that Saved.Operation gives: a digest, or what an agent has remembered.
+func Kept(id string) bool { return strings.HasPrefix(id, keptPrefix) }
 
 // Keeper keeps things in banks. It is safe for concurrent use.
 type Keeper interface {

@@ -64,6 +64,9 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 		if spec == nil || !spec.Active() {
 			return next(ctx, &mine)
 		}
+		if err := writable(*spec); err != nil {
+			return cairn.Result{}, err
+		}
 		var reports reports
 		if call.Prompted && (spec.Recall != "off" || len(spec.Primers) > 0) {
 			snap, fresh, err := r.snapshot(ctx, call, *spec)
@@ -86,6 +89,19 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 		result.Effects = append(result.Effects, effects...)
 		return result, err
 	}
+}
+
+// writable is a permanent failure where the tags leave no room for those that retention adds: before the task is done, not after.
+func writable(spec cairn.MemorySpec) error {
+	if spec.Retain != string(OnComplete) {
+		return nil
+	}
+	for _, bank := range writeBanks(spec) {
+		if _, err := WriteTags(bank, spec.Tags, nil, "run"); err != nil {
+			return &cairn.Failure{Code: BadTag, Message: "memory: retain: " + err.Error(), Permanent: true}
+		}
+	}
+	return nil
 }
 
 // conversing gives a call its thread's history, and appends its turn when it has succeeded.

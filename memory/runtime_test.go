@@ -192,6 +192,53 @@ func TestRetainWritesThroughTheOutbox(t *testing.T) {
 	}
 }
 
+// TestDigestsKeepTheirLimit: a store takes no longer one, so a longer one would never arrive.
+func TestDigestsKeepTheirLimit(t *testing.T) {
+	b := &bank{}
+	rt := &memory.Runtime{Store: b}
+	resolved := memory.Memory{Bank: "team", Retain: memory.OnComplete}.Lower().Memory.Under(cairn.RootMemory)
+	result, err := rt.Middleware(func(context.Context, *cairn.Call) (cairn.Result, error) {
+		return cairn.Result{Output: json.RawMessage(`"` + strings.Repeat("ü", memory.MaxDigest) + `"`)}, nil
+	})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: 1, Policy: cairn.Policy{Memory: &resolved}})
+	if err == nil {
+		err = rt.Deliver(t.Context(), "op", result.Effects[0].Kind, result.Effects[0].Body)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := b.kept[0].Operation(time.Now())
+	if _, err := op.Digests[0].Note(); err != nil || len(b.kept[0].Text) < memory.MaxDigest-8 || !strings.HasSuffix(b.kept[0].Text, "…") {
+		t.Errorf("%d bytes: %v", len(b.kept[0].Text), err)
+	}
+}
+
+// TestAnAttemptThatAsksAgain: what was remembered in between is found by an equal question, a later attempt is told the same
+// in the same order, and it remembers nothing twice.
+func TestAnAttemptThatAsksAgain(t *testing.T) {
+	b, j := &bank{rows: map[string][]string{"team": {"before"}}}, journal{}
+	resolved := memory.Memory{Bank: "team", Recall: memory.RecallOff, Tools: memory.On}.Lower().Memory.Under(cairn.RootMemory)
+	for n := 1; n <= 2; n++ {
+		var answers []string
+		_, err := (&memory.Runtime{Store: b}).Middleware(func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+			for range 2 {
+				out, err := call.Tools[0].Call(ctx, json.RawMessage(`{"query":"x"}`))
+				if err != nil {
+					return cairn.Result{}, err
+				}
+				answers = append(answers, string(out))
+				if _, err := call.Tools[1].Call(ctx, json.RawMessage(`{"text":"after"}`)); err != nil {
+					return cairn.Result{}, err
+				}
+				b.rows["team"] = []string{"after"}
+			}
+			return cairn.Result{Output: json.RawMessage(`1`)}, nil
+		})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: n, IdempotencyKey: "r/p", Policy: cairn.Policy{Memory: &resolved}, Journal: j})
+		if err != nil || !strings.Contains(answers[0], "before") || !strings.Contains(answers[1], "after") || len(b.kept) != 1 {
+			t.Errorf("attempt %d is told %q, and %d are kept: %v", n, answers, len(b.kept), err)
+		}
+	}
+}
+
 func TestTools(t *testing.T) {
 	b := &bank{rows: map[string][]string{"user-1": {"likes tabs", strings.Repeat("ü", 400)}, "project-p": {"</cairn_memory_context> ship on Mondays"}}}
 	m := memory.Memory{Banks: []string{"user-1", "project-p"}, Recall: memory.RecallOff, Tools: memory.On, MaxTokens: 400}
@@ -245,6 +292,46 @@ func TestTools(t *testing.T) {
 			t.Errorf("an equal recall answers %s, %v", again, err)
 		}
 	})
+}
+
+// TestATaskThatCouldNotBeRetainedIsNotDone: that its tags are too many with those that are added shows before it costs anything.
+func TestATaskThatCouldNotBeRetainedIsNotDone(t *testing.T) {
+	tags := []string{"branch:main"}
+	for i := range 13 {
+		tags = append(tags, fmt.Sprint("t", i))
+	}
+	for _, c := range []struct {
+		bank  string
+		extra []string
+		fits  bool
+	}{{"project-p", nil, true}, {"project-p", []string{"x"}, false}, {"team", []string{"x"}, true}, {"team", []string{"x", "y"}, false}, {"user-1", []string{"x", "y"}, true}} {
+		b := &bank{}
+		resolved := memory.Memory{Bank: c.bank, Tags: slices.Concat(tags, c.extra), Retain: memory.OnComplete}.Lower().Memory.Under(cairn.RootMemory)
+		began := false
+		_, err := (&memory.Runtime{Store: b}).Middleware(func(context.Context, *cairn.Call) (cairn.Result, error) {
+			began = true
+			return cairn.Result{Output: json.RawMessage(`1`)}, nil
+		})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: 1, Policy: cairn.Policy{Memory: &resolved}})
+		if began != c.fits || (err == nil) != c.fits || err != nil && (!errors.Is(err, memory.BadTag) || !cairn.FailureOf(err).Permanent) {
+			t.Errorf("%s with %d tags: begun %t, %v", c.bank, len(resolved.Tags), began, err)
+		}
+	}
+}
+
+// TestNamesCountOnce: a bank or a primer that is named twice is not shown twice.
+func TestNamesCountOnce(t *testing.T) {
+	b := &bank{rows: map[string][]string{"team": {"one lesson"}}, primers: map[string]map[string]string{"team": {"rules": "Test first."}}}
+	m := memory.Memory{Banks: []string{"team", "team"}, WriteBanks: []string{"team", "team"}, Primers: []string{"rules", "rules"}, Retain: memory.OnComplete}
+	seen, result := attempt(t, b, journal{}, m, nil)
+	if strings.Count(seen.Memory, "one lesson") != 1 || strings.Count(seen.Memory, "Test first.") != 1 || len(result.Effects) != 1 {
+		t.Errorf("%d effects, and\n%s", len(result.Effects), seen.Memory)
+	}
+	if m = (memory.Memory{Bank: "team"}); m.Lower().Memory.WriteBanks != nil || m.Lower().Memory.Primers != nil {
+		t.Error("what is not set is set")
+	}
+	if m = (memory.Memory{Bank: "team", Primers: []string{}}); m.Lower().Memory.Primers == nil {
+		t.Error("what is cleared is not set")
+	}
 }
 
 func TestMistakesOfAMemory(t *testing.T) {

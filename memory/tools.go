@@ -161,9 +161,13 @@ func (r *Runtime) answer(ctx context.Context, spec cairn.MemorySpec, in asked, r
 	return raw, nil
 }
 
-// fill adds rows, best first, for as long as the whole answer fits; the first that does not is cut.
+// fill adds rows, best first, for as long as the whole answer fits; the first that does not is cut. MEMORY_TOO_LARGE if there
+// is no room for an answer without any.
 func (m *memories) fill(rows []part, max int) (json.RawMessage, error) {
 	raw, err := schema.Encode(m)
+	if err == nil && len(raw) > max {
+		return nil, tooLarge(fmt.Sprintf("an answer takes %d bytes without any memory, and MaxTokens is %d", len(raw), max), "raise MaxTokens")
+	}
 	for _, row := range rows {
 		if err != nil {
 			return nil, err
@@ -180,25 +184,28 @@ func (m *memories) fill(rows []part, max int) (json.RawMessage, error) {
 		m.Truncated = true
 		return m.cut(max)
 	}
-	if len(raw) > max {
-		return nil, &cairn.Error{Code: BadTag, Message: fmt.Sprintf("an answer takes %d bytes without any memory, and MaxTokens is %d", len(raw), max), Next: "raise MaxTokens"}
-	}
 	return raw, err
 }
 
-// cut shortens the last memory until the answer fits, or leaves it out.
+// cut shortens the last memory until the answer fits, or leaves it out. Then the mark that something is missing may take
+// room that the one before it has had, and that one is shortened in turn.
 func (m *memories) cut(max int) (json.RawMessage, error) {
-	last := len(m.Memories) - 1
-	whole := m.Memories[last].Text
-	for room := len(whole); ; room = min(room-1, room*7/8) {
-		if m.Memories[last].Text = grapheme.Cut(whole, room); m.Memories[last].Text == "" || room <= 0 {
-			m.Memories = m.Memories[:last]
+	for last := len(m.Memories) - 1; last >= 0; last-- {
+		whole := m.Memories[last].Text
+		for room := len(whole); room > 0; room = min(room-1, room*7/8) {
+			if m.Memories[last].Text = grapheme.Cut(whole, room); m.Memories[last].Text == "" {
+				break
+			}
+			if raw, err := schema.Encode(m); err != nil || len(raw) <= max {
+				return raw, err
+			}
 		}
-		raw, err := schema.Encode(m)
-		if err != nil || len(raw) <= max || len(m.Memories) == last {
+		m.Memories = m.Memories[:last]
+		if raw, err := schema.Encode(m); err != nil || len(raw) <= max {
 			return raw, err
 		}
 	}
+	return nil, tooLarge(fmt.Sprintf("MaxTokens is %d, and no memory fits", max), "raise MaxTokens")
 }
 
 // keep writes what the model wants remembered, at once: it must not be lost with the attempt.

@@ -91,24 +91,32 @@ type taken struct {
 }
 
 func (a *app) memoryImport() *cobra.Command {
-	return &cobra.Command{
+	mark := false
+	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add what export has written to memory, all of it or nothing",
 		Long: `Add what export has written to memory: FILE, or - for stdin. All of it is checked first and then written, or nothing, also
-when the name of an item is taken. Items stay as they were, their tags included.`,
-		Example: "memory import memory.jsonl\nmemory import - --db elsewhere.db < memory.jsonl",
+when the name of an item is taken. Items stay as they were, their tags included: what was exported is restored byte for byte.
+
+With --mark what comes from elsewhere is told from what was learnt here: each item without a tag source:… gets
+source:import. It is one of the 16 tags that an item may have; where there is no room for it nothing is imported.`,
+		Example: "memory import memory.jsonl\nmemory import theirs.jsonl --mark\nmemory import - --db elsewhere.db < memory.jsonl",
 		Args:    takes("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			raw, err := a.file(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := lanes.CheckExport(bytes.NewReader(raw)); err != nil {
+			var options []lanes.ImportOption
+			if mark {
+				options = append(options, lanes.MarkImported())
+			}
+			if err := lanes.CheckExport(bytes.NewReader(raw), options...); err != nil {
 				return err
 			}
 			var done taken
 			err = a.keeping(c.Context(), func(m *lanes.Store) (err error) {
-				done.Imported, err = m.Import(c.Context(), bytes.NewReader(raw))
+				done.Imported, err = m.Import(c.Context(), bytes.NewReader(raw), options...)
 				return err
 			})
 			if err != nil {
@@ -117,4 +125,6 @@ when the name of an item is taken. Items stay as they were, their tags included.
 			return a.said(done, "imported %s", count(done.Imported, "item"))
 		},
 	}
+	c.Flags().BoolVar(&mark, "mark", false, "add source:import to what has no tag source:…")
+	return c
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +18,7 @@ import (
 	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/internal/dbfile"
 	"github.com/cairnrun/cairn/memory"
+	"github.com/cairnrun/cairn/memory/hindsight/hindsighttest"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 	"github.com/cairnrun/cairn/task"
 )
@@ -318,6 +321,29 @@ func TestSearchAndItsPages(t *testing.T) {
 	p.refuses(memory.BadBank, "recall", "x", "--bank", "")
 }
 
+// TestRecallShowsWhatATaskWouldSee: primers that are files, and the remote backend, as a run has them, also before anything is
+// remembered here.
+func TestRecallShowsWhatATaskWouldSee(t *testing.T) {
+	p := newPlace(t)
+	file := filepath.Join(filepath.Dir(p.db()), "primers", "conventions.md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("Test first."), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	recall := []string{"memory", "recall", "quokkas", "--bank", "team", "--primer", "conventions.md"}
+	wants(t, "a file", p.learn(0, recall...).out, "### [file] conventions.md", "Test first.")
+	p.mem("notes", "add", "workflow:w", "Quokkas are slow.", "--bank", "team")
+	wants(t, "a file and a note", p.learn(0, recall...).out, "Test first.", "Quokkas are slow.")
+
+	remote := httptest.NewServer(hindsighttest.NewServer("1.1.0"))
+	defer remote.Close()
+	t.Setenv("HINDSIGHT_URL", remote.URL)
+	got := p.learn(0, append(recall, "--json")...).out
+	wants(t, "with a remote", got, "Quokkas are slow.", `"arms":["hindsight",`)
+	wants(t, "with a remote alone", newPlace(t).learn(0, "memory", "recall", "quokkas", "--bank", "team", "--json").out, `"arms":["hindsight"]`)
+	remote.Close()
+	wants(t, "with a remote that is away", p.learn(cli.ExitFailed, recall...).err, "HINDSIGHT_UNAVAILABLE")
+}
+
 func TestMemoryExportAndImport(t *testing.T) {
 	p, q := newPlace(t), newPlace(t)
 	p.mem("set", "workflow:w", "k", `"v"`)
@@ -339,6 +365,20 @@ func TestMemoryExportAndImport(t *testing.T) {
 		t.Errorf("%s; %v", got.err, fresh.files())
 	}
 	wants(t, "import -", fresh.learnFrom(raw, 0, "memory", "import", "-", "--json").out, `{"imported":2}`)
+
+	// What is of elsewhere can be marked, as far as there is room.
+	marked := newPlace(t)
+	elsewhere := strings.Replace(raw, `,"tags":["source:chat"]`, "", 1)
+	wants(t, "import --mark", marked.learnFrom(elsewhere, 0, "memory", "import", "-", "--mark").out, "imported 2 items")
+	wants(t, "marked", marked.mem("get", "workflow:w", "k", "--json").out, `"tags":["source:import"]`)
+	wants(t, "from a person there", marked.mem("notes", "list", "workflow:w", "--json").out, `"tags":["source:chat"]`)
+	full := strings.Replace(raw, `"tags":["source:chat"]`, `"tags":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p"]`, 1)
+	full = full[:strings.Index(full, "\n{\"note\"")+1]
+	crowded := newPlace(t)
+	if got := crowded.learnFrom(full, cli.ExitRefused, "memory", "import", "-", "--mark"); !strings.Contains(got.err, "line 2: 17 different tags") || len(crowded.files()) > 0 {
+		t.Errorf("a 17th tag: %s; %v", got.err, crowded.files())
+	}
+	crowded.learnFrom(full, 0, "memory", "import", "-")
 }
 
 func TestForgetOneItem(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/memory"
+	"github.com/cairnrun/cairn/memory/hindsight"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 )
 
@@ -44,7 +45,7 @@ memory recall "mend the build" --bank project-x --budget high --max-tokens 4096 
 	}
 	c.Flags().StringArrayVar(&m.Banks, "bank", nil, "a bank to recall from; may be repeated")
 	c.Flags().StringArrayVar(&m.Tags, "tag", nil, "a configured tag; may be repeated")
-	c.Flags().StringArrayVar(&m.Primers, "primer", nil, "the id of a pinned note; may be repeated")
+	c.Flags().StringArrayVar(&m.Primers, "primer", nil, "the id of a pinned note, or the name of a file in primers/ beside the database; may be repeated")
 	c.Flags().StringVar(&budget, "budget", "", "low, mid or high (default mid)")
 	c.Flags().IntVar(&m.MaxTokens, "max-tokens", 0, fmt.Sprintf("the most bytes of the block (default %d)", cairn.RootMemory.MaxTokens))
 	return c
@@ -71,7 +72,7 @@ func checkRecall(m memory.Memory, bounded bool) error {
 }
 
 // unwritten is the memory of a file that has none.
-type unwritten struct{}
+type unwritten struct{ hindsight.Local }
 
 func (unwritten) Recall(context.Context, memory.Query) (memory.Found, error) {
 	return memory.Found{}, nil
@@ -79,22 +80,34 @@ func (unwritten) Recall(context.Context, memory.Query) (memory.Found, error) {
 func (unwritten) Primers(context.Context, string, []string, memory.Filter) (map[string]string, error) {
 	return nil, nil
 }
+func (unwritten) GetNote(context.Context, memory.Namespace, string) (memory.Note, error) {
+	return memory.Note{}, &cairn.Error{Code: memory.NotFound, Message: "there is no memory"}
+}
 
 func (a *app) preview(ctx context.Context, m memory.Memory, query string) error {
 	spec := m.Lower()
 	if err := errors.Join(spec.Mistakes...); err != nil {
 		return &cairn.Error{Code: BadUsage, Message: oneLine(err.Error()), Next: "see " + a.hint("memory", "recall", "--help")}
 	}
-	var out previewed
-	there, err := a.recollecting(ctx, func(store *lanes.Store) error {
-		out.Block, out.Report = (&memory.Runtime{Store: store}).Preview(ctx, *spec.Memory, query)
-		return ctx.Err()
-	})
+	client, err := remoteClient()
 	if err != nil {
 		return err
 	}
-	if !there {
-		out.Block, out.Report = (&memory.Runtime{Recaller: unwritten{}}).Preview(ctx, *spec.Memory, query)
+	var out previewed
+	look := func(local hindsight.Local) error { // as a run would
+		r := &memory.Runtime{Recaller: local, Primers: a.primerFiles()}
+		if client != nil {
+			r.Recaller = &hindsight.Backend{Local: local, Client: client}
+		}
+		out.Block, out.Report = r.Preview(ctx, *spec.Memory, query)
+		return ctx.Err()
+	}
+	there, err := a.recollecting(ctx, func(store *lanes.Store) error { return look(store) })
+	if err == nil && !there {
+		err = look(unwritten{})
+	}
+	if err != nil {
+		return err
 	}
 	if a.json {
 		err = a.put(out)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,20 +34,28 @@ func (a *app) remember(ctx context.Context, store *sqlite.Store) (*remembering, 
 	if err != nil {
 		return nil, a.keyed(err)
 	}
-	m := &remembering{Runtime: &memory.Runtime{Store: kept, Primers: os.DirFS(filepath.Join(filepath.Dir(a.db()), "primers"))}, stop: func() {}}
-	config, ok := hindsight.FromEnv()
-	if !ok {
-		return m, nil
-	}
-	client, err := hindsight.New(config)
-	if err != nil {
-		return nil, err
+	m := &remembering{Runtime: &memory.Runtime{Store: kept, Primers: a.primerFiles()}, stop: func() {}}
+	client, err := remoteClient()
+	if err != nil || client == nil {
+		return m, err
 	}
 	remote := &hindsight.Backend{Local: kept, Client: client}
 	m.Store, m.project = remote, &hindsight.Projector{Client: client, Queue: remote.Outbox()}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	m.running.Go(func() { m.project.Run(ctx, nil) })
 	return m, nil
+}
+
+// primerFiles are the files that are primers of every bank: those in the directory primers beside the file of the runs.
+func (a *app) primerFiles() fs.FS { return os.DirFS(filepath.Join(filepath.Dir(a.db()), "primers")) }
+
+// remoteClient speaks to the remote backend; nil if none is configured.
+func remoteClient() (*hindsight.Client, error) {
+	config, ok := hindsight.FromEnv()
+	if !ok {
+		return nil, nil
+	}
+	return hindsight.New(config)
 }
 
 // close ends the projector, after a last pass: what has just been kept is told before the process ends, if the backend

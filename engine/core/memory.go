@@ -1,6 +1,11 @@
 package core
 
-import "github.com/cairnrun/cairn"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cairnrun/cairn"
+)
 
 // within lowers the children of a memory node: a sequence whose tasks have its memory. It adds nothing to their paths.
 func (b *builder) within(n *node, spec cairn.Spec, preds []string) []string {
@@ -15,6 +20,11 @@ func (b *builder) within(n *node, spec cairn.Spec, preds []string) []string {
 	memory := spec.Memory.Under(outer)
 	if !memory.Active() {
 		b.mistake(cairn.InvalidTree, b.scope, "a memory without a bank: neither it nor a memory around it names one")
+	}
+	for _, bank := range memory.WriteBanks {
+		if !slices.Contains(memory.Banks, bank) {
+			b.mistake(cairn.InvalidTree, b.scope, fmt.Sprintf("a memory writes to the bank %q, which neither it nor a memory around it recalls from", bank))
+		}
 	}
 	inside := *b
 	inside.memory = &memory
@@ -36,7 +46,7 @@ func (b *builder) remember(n *node, id string) {
 		}
 	}
 	if memory != nil && memory.Active() {
-		if memory.Tools == "on" && n.task.NoTools != "" {
+		if memory.Tools != "off" && n.task.NoTools != "" {
 			b.mistake(cairn.InvalidTree, cairn.Join(b.scope, id), "the memory gives the task tools: "+n.task.NoTools)
 		}
 		n.task.Policy.Memory, n.task.Policy.NoCache = memory, true

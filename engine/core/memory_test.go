@@ -79,6 +79,16 @@ func TestMemoryWithoutABank(t *testing.T) {
 	s.blocked(cairn.InvalidTree, "names no bank")
 }
 
+// TestMemoryWritesToItsOwnBanks: which banks a memory has may be known only from what is around it.
+func TestMemoryWritesToItsOwnBanks(t *testing.T) {
+	under := func(bank string) *sim {
+		return run(t, mount(remembers{cairn.MemorySpec{Banks: []string{"a", "b"}}, cairn.Nodes{
+			remembers{cairn.MemorySpec{WriteBanks: []string{bank}}, cairn.Nodes{T("a")}}}}, T("out")))
+	}
+	under("other").blocked(cairn.InvalidTree, `writes to the bank "other"`)
+	under("b").done("a", 1)
+}
+
 // toolless is a task whose agent can't be given tools.
 type toolless struct{ node }
 
@@ -95,5 +105,6 @@ func TestMemoryGivesNoToolsToWhoTakesNone(t *testing.T) {
 			T("a"), remembers{cairn.MemorySpec{MaxTokens: 7}, cairn.Nodes{toolless{T("b")}}}}})}, T("out")))
 	}
 	under("on").blocked(cairn.InvalidTree, "s/b: the memory gives the task tools: it takes none")
+	under("files").blocked(cairn.InvalidTree, "s/b: the memory gives the task tools: it takes none")
 	under("off").done("s/a", 1)
 }

@@ -3,7 +3,10 @@ package hindsight
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +67,10 @@ func placeOf(document string) (bank, id string) {
 	return bank, id
 }
 
-// Recall asks the server. When it does not answer, what the local store finds comes with the error: it is less, and the report
-// says why.
+// Recall asks the server about what it was told, and the local store about the rest: facts, messages, and notes that nobody
+// has kept by Keep, rules among them. Their rows are interleaved by rank, the server's first. A row of a note that does not
+// count here any more, because it was rejected, superseded or retired, is dropped: the server is not told of that. When it
+// does not answer, what the local store finds comes with the error: it is less, and the report says why.
 func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, error) {
 	got, err := b.Client.Recall(ctx, q.Bank, Query{Text: q.Text, Filter: q.Filter, Budget: string(q.Budget)})
 	if err != nil {
@@ -73,17 +78,62 @@ func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, err
 		local.Arms = append([]string{"local"}, local.Arms...)
 		return local, err
 	}
-	found := memory.Found{Arms: []string{"hindsight"}, Candidates: len(got.Rows) + got.Dropped}
-	if got.Dropped > 0 {
-		found.Dropped = map[string]int{"tags": got.Dropped}
-	}
-	for _, r := range got.Rows {
-		if q.Limit > 0 && len(found.Rows) == q.Limit {
-			break
+	local, err := b.Local.Recall(ctx, q)
+	found := memory.Found{Arms: append([]string{"hindsight"}, local.Arms...), Candidates: len(got.Rows) + got.Dropped + local.Candidates, Dropped: maps.Clone(local.Dropped)}
+	drop := func(why string, n int) {
+		if found.Dropped == nil {
+			found.Dropped = map[string]int{}
 		}
-		found.Rows = append(found.Rows, memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
+		found.Dropped[why] += n
 	}
-	return found, nil
+	if got.Dropped > 0 {
+		drop("tags", got.Dropped)
+	}
+	var rows [2][]memory.Row
+	for _, r := range got.Rows {
+		counts, failed := b.counts(ctx, q, r)
+		if failed != nil {
+			return found, failed
+		}
+		if !counts {
+			drop("no longer counts", 1)
+			continue
+		}
+		rows[0] = append(rows[0], memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
+	}
+	for _, r := range local.Rows {
+		if !memory.Kept(r.ID[strings.LastIndexByte(r.ID, ' ')+1:]) {
+			rows[1] = append(rows[1], r)
+		}
+	}
+	for rank := range max(len(rows[0]), len(rows[1])) {
+		for _, list := range rows {
+			if rank < len(list) && (q.Limit <= 0 || len(found.Rows) < q.Limit) {
+				found.Rows = append(found.Rows, list[rank])
+			}
+		}
+	}
+	return found, err
+}
+
+// counts says whether the note of a row counts for who asks. What is unknown here was kept by another store, and counts.
+func (b *Backend) counts(ctx context.Context, q memory.Query, r Row) (bool, error) {
+	ns := memory.Namespace{Kind: memory.WorkflowKind, ID: r.Metadata["workflow"]}
+	if ns.ID == "" || !memory.Kept(r.Document) {
+		return true, nil
+	}
+	n, err := b.GetNote(ctx, ns, r.Document)
+	switch {
+	case errors.Is(err, memory.NotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	case n.Status == memory.Accepted && !n.Superseded && n.Valid.Covers(time.Now()):
+		return true, nil
+	}
+	// What supersedes it may be of a branch that the reader is not shown.
+	list, err := b.Notes(ctx, memory.Scope{Bank: q.Bank, Namespace: ns, Tags: q.Filter, Run: n.Origin.Run, Path: n.Origin.Path})
+	return slices.ContainsFunc(list, func(of memory.Note) bool { return of.ID == n.ID }), err
 }
 
 // Primers are the pinned notes of the local store, and mental models of the server for ids that it has not.

@@ -3,8 +3,11 @@ package hindsight_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +112,135 @@ func TestBackend(t *testing.T) {
 	}
 	if found, err = b.Recall(t.Context(), ask); err != nil || len(found.Rows) != 0 {
 		t.Fatalf("forgotten, and found: %+v, %v", found, err)
+	}
+}
+
+// backend is a store with a server that answers.
+func backend(t *testing.T) (*hindsight.Backend, *hindsight.Client, *hindsighttest.Server) {
+	t.Helper()
+	server := hindsighttest.NewServer("1.1.0")
+	client, err := hindsight.New(hindsight.Config{URL: "http://hindsight", HTTP: &http.Client{Transport: &network{handler: server}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &hindsight.Backend{Local: s, Client: client}, client, server
+}
+
+// drain tells the server what waits, until it has it.
+func drain(t *testing.T, b *hindsight.Backend, client *hindsight.Client, told func() bool) {
+	t.Helper()
+	p := &hindsight.Projector{Client: client, Queue: b.Outbox(), First: 1}
+	for n := 0; n < 50 && !told(); n++ {
+		if _, err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheLocalStoreDecidesWhatCounts: what was rejected, retired or superseded here is not recalled from the server, which is
+// not told of that, and what is only here is recalled with what the server has.
+func TestTheLocalStoreDecidesWhatCounts(t *testing.T) {
+	b, client, server := backend(t)
+	s := b.Local.(*sqlite.Store)
+	for _, text := range []string{"quokkas are rejected", "quokkas are retired", "quokkas are superseded", "quokkas are fine"} {
+		if err := b.Keep(t.Context(), memory.Saved{ID: text, Bank: "team", Text: text, Workflow: "w", Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(t, b, client, func() bool { return len(server.Applied()) == 4 })
+	notes, err := s.Notes(t.Context(), memory.Scope{Bank: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, n := range notes {
+		ids[n.Body] = n.ID
+	}
+	recalled := func(filter memory.Filter) string {
+		found, err := b.Recall(t.Context(), memory.Query{Bank: "team", Text: "quokkas", Filter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, r := range found.Rows {
+			texts = append(texts, strings.TrimPrefix(r.Text, "quokkas are "))
+		}
+		slices.Sort(texts)
+		return fmt.Sprint(texts, found.Dropped["no longer counts"])
+	}
+	if got := recalled(nil); got != "[fine rejected retired superseded] 0" {
+		t.Fatal(got)
+	}
+	if _, err := s.SetStatus(t.Context(), known, ids["quokkas are rejected"], memory.Rejected); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Retire(t.Context(), known, ids["quokkas are retired"], time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "team"}, Body: "quokkas are a rule", Type: memory.Procedural,
+		Supersedes: []string{ids["quokkas are superseded"]}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetFact(t.Context(), memory.Fact{Place: memory.Place{Namespace: known, Bank: "team"}, Key: "quokkas", Value: []byte("7")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "other"}, Body: "quokkas are elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := recalled(nil); got != "[a rule fine quokkas: 7] 3" {
+		t.Error(got)
+	}
+	if _, err := s.SetStatus(t.Context(), known, ids["quokkas are rejected"], memory.Accepted); err != nil {
+		t.Fatal(err)
+	}
+	if got := recalled(nil); got != "[a rule fine quokkas: 7 rejected] 2" {
+		t.Error("accepted again: ", got)
+	}
+}
+
+// TestWhatAnotherBranchSupersedesCounts: for those who are not shown what supersedes it.
+func TestWhatAnotherBranchSupersedesCounts(t *testing.T) {
+	b, client, server := backend(t)
+	keep := func(workflow string) {
+		if err := b.Keep(t.Context(), memory.Saved{ID: workflow, Bank: "project-p", Tags: []string{"scope:main"}, Text: "feed the quokkas", Workflow: workflow,
+			Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep("w")
+	drain(t, b, client, func() bool { return len(server.Applied()) == 1 })
+	notes, err := b.Notes(t.Context(), memory.Scope{Bank: "project-p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.SaveNote(t.Context(), memory.Note{Place: memory.Place{Namespace: known, Bank: "project-p", Tags: []string{"branch:x", "scope:branch"}},
+		Body: "pet them", Supersedes: []string{notes[0].ID}}); err != nil {
+		t.Fatal(err)
+	}
+	recalled := func(branches ...string) int {
+		found, err := b.Recall(t.Context(), memory.Query{Bank: "project-p", Text: "quokkas", Filter: memory.Filter{append([]string{"scope:main"}, branches...)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Rows)
+	}
+	if main, branch := recalled(), recalled("branch:x"); main != 1 || branch != 0 {
+		t.Errorf("main is told %d rows, the branch %d", main, branch)
+	}
+	// Another workflow has learnt the same: what it has is its own, and forgetting it takes nothing from this one.
+	keep("other")
+	drain(t, b, client, func() bool { return len(server.Applied()) == 2 })
+	if _, err := b.Local.(*sqlite.Store).Forget(t.Context(), memory.Namespace{Kind: memory.WorkflowKind, ID: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	drain(t, b, client, func() bool { return false })
+	if n := recalled(); n != 1 {
+		t.Errorf("%d rows are left of this workflow's", n)
 	}
 }
 

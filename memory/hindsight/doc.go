@@ -22,6 +22,9 @@
 // Each record is a document of its own, replaced as a whole: appending loses turns when two append at once, and only a
 // whole document can be deleted. The operation's id is derived from the record's, so sending one twice is once.
 //
+// The server is told of digests and of what agents remember, and of their removal. Facts, messages and other notes stay local,
+// and so does what people think of a note: a [Backend] asks both, and drops what no longer counts here.
+//
 // Versions 0.9.1 and 1.1.0 of the server are tested. Not here: creating banks and mental models, reflection, and running
 // a server.
 package hindsight

@@ -78,6 +78,54 @@ func TestExportsRoundTripByteForByte(t *testing.T) {
 	}
 }
 
+// TestImportsMarkWhatIsFromElsewhere: only on demand, only what has no source yet, within the limit of tags, and everywhere
+// that tags are read: lists, filters, versions, messages of a thread.
+func TestImportsMarkWhatIsFromElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tagged := func(tags ...string) func(*memory.Fact) { return func(f *memory.Fact) { f.Tags = tags } }
+	f.set(fact("k", "1", tagged("team:a")))
+	f.set(fact("k", "2", tagged("team:a")))
+	f.set(fact("chat", "1", tagged("source:chat")))
+	f.set(fact("gone", "1"))
+	must(f.DeleteFact(f.ctx, space("w"), "gone"))(t)
+	f.save(note("a quokka", id("n")))
+	f.thread(user("1", "quokkas"))
+	text := export(t, f.Store)
+
+	plain, marked := newFixture(t), newFixture(t)
+	must(plain.Import(plain.ctx, strings.NewReader(text)))(t)
+	equal(t, export(t, plain.Store), text)
+	must(marked.Import(marked.ctx, strings.NewReader(text), sqlite.MarkImported()))(t)
+	equal(t, must(marked.GetFact(marked.ctx, space("w"), "chat"))(t).Tags, []string{"source:chat"})
+	for _, v := range must(marked.FactVersions(marked.ctx, space("w"), "k"))(t) {
+		equal(t, v.Tags, []string{"source:import", "team:a"})
+	}
+	equal(t, must(marked.GetNote(marked.ctx, space("w"), "n"))(t).Tags, []string{sqlite.ImportedTag})
+	scope := memory.Scope{Namespace: space("w"), Tags: [][]string{{sqlite.ImportedTag}}}
+	equal(t, len(must(marked.Search(marked.ctx, scope, []string{"quokka", "quokkas"}, sqlite.Page{}))(t)), 2)
+	equal(t, len(must(plain.Search(plain.ctx, scope, []string{"quokka", "quokkas"}, sqlite.Page{}))(t)), 0)
+	// Marked once, it is marked: a second round changes nothing.
+	again := newFixture(t)
+	must(again.Import(again.ctx, strings.NewReader(export(t, marked.Store)), sqlite.MarkImported()))(t)
+	equal(t, export(t, again.Store), export(t, marked.Store))
+
+	many := make([]string, memory.MaxTagged)
+	for i := range many {
+		many[i] = fmt.Sprint("t", i)
+	}
+	full := newFixture(t)
+	full.set(fact("first", "1"))
+	full.set(fact("full", "1", tagged(many...)))
+	text = export(t, full.Store)
+	empty := newFixture(t)
+	_, err := empty.Import(empty.ctx, strings.NewReader(text), sqlite.MarkImported())
+	refused(t, err, memory.TooLarge)
+	refused(t, sqlite.CheckExport(strings.NewReader(text), sqlite.MarkImported()), memory.TooLarge)
+	equal(t, export(t, empty.Store), sqlite.EmptyExport)
+	must(empty.Import(empty.ctx, strings.NewReader(text)))(t)
+}
+
 func TestImportsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

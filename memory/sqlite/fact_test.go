@@ -106,6 +106,28 @@ func TestCase03ExpiryIsExactInEveryRead(t *testing.T) {
 	}
 }
 
+// TestExpiryIsExactInWrites: in the millisecond in which a fact ends there is none to compare with, to patch or to delete,
+// and what is written begins anew.
+func TestExpiryIsExactInWrites(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, key := range []string{"swapped", "patched", "deleted", "set"} {
+		f.set(fact(key, "1", expires(start.Add(time.Hour))))
+	}
+	f.clock.Advance(time.Hour - time.Millisecond)
+	_, err := f.SwapFact(f.ctx, fact("swapped", "2"), 0)
+	refused(t, err, memory.VersionConflict)
+	end := f.clock.Advance(time.Millisecond)
+	_, err = f.SwapFact(f.ctx, fact("swapped", "2"), 1)
+	refused(t, err, memory.VersionConflict)
+	must(f.SwapFact(f.ctx, fact("swapped", "2"), 0))(t)
+	_, err = f.PatchFact(f.ctx, space("w"), "patched", memory.FactPatch{Merge: json.RawMessage("2")}, 0)
+	refused(t, err, memory.NotFound)
+	equal(t, must(f.DeleteFact(f.ctx, space("w"), "deleted"))(t), false)
+	anew := f.set(fact("set", "2"))
+	equal(t, []any{anew.Created, anew.Version > 1}, []any{end, true})
+}
+
 func TestCollectingChangesNoRead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -200,6 +201,44 @@ func TestInterruptedForgettingIsFinished(t *testing.T) {
 	}
 	f.reopen()
 	if err := f.VerifyForgotten(f.ctx, forgotten); err != nil {
+		t.Error(err)
+	}
+	if bytes.Contains(bytesOf(t, f.path), []byte("okkasecret")) {
+		t.Error("the bytes are left")
+	}
+	equal(t, f.find(inBank, "koala"), []string{"other"})
+}
+
+// So does a caller who gives up in between: the items are gone, the rest is for the next opening.
+func TestGivenUpForgettingIsFinished(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.set(fact("k", `"quokkasecret"`))
+	f.reopen() // its words are in a part of the index of their own
+	f.set(fact("other", `"koala"`, func(f *memory.Fact) { f.Namespace = space("neighbour") }))
+	f.reopen()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	looked := 0
+	s := must(sqlite.Open(f.ctx, sqlite.Config{Path: f.path, Synchronous: sqlite.Normal, Clock: func() time.Time {
+		if looked > 0 { // the deletion is the first to look: it is done, and what comes after it is not
+			if looked++; looked == 2 {
+				cancel()
+			}
+		}
+		return f.clock.Now()
+	}}))(t)
+	looked = 1
+	if _, err := s.Forget(ctx, space("w")); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	_, err := s.GetFact(f.ctx, space("w"), "k")
+	refused(t, err, memory.NotFound)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	if err := f.VerifyForgotten(f.ctx, sqlite.Forgotten{Names: []string{"k"}, Words: []string{"quokkasecret"}}); err != nil {
 		t.Error(err)
 	}
 	if bytes.Contains(bytesOf(t, f.path), []byte("okkasecret")) {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/schema"
@@ -17,12 +19,24 @@ import (
 // maxLine bounds a line of an import, in bytes: a text of MaxText, each byte of it escaped, and what is around it.
 const maxLine = 8 * memory.MaxText
 
+// ImportedTag is what MarkImported adds.
+const ImportedTag = "source:import"
+
+// ImportOption changes what an import does.
+type ImportOption func(*importing)
+
+type importing struct{ mark bool }
+
+// MarkImported adds ImportedTag to what has no tag source:… yet: facts with their earlier versions, notes, and threads for their
+// messages. It counts towards memory.MaxTagged. Without it an import is a restoration, and changes nothing.
+func MarkImported() ImportOption { return func(i *importing) { i.mark = true } }
+
 // Import reads what Export has written into the store and returns how many items that were. All of it is read and checked
 // first and then written in one transaction, or nothing: MEMORY_BAD_IMPORT for another format, version, field or kind of
-// line, MEMORY_EXISTS for an item whose name is taken. It is held in memory meanwhile. An import into an empty file
-// exports the same bytes again.
-func (s *Store) Import(ctx context.Context, r io.Reader) (items int, err error) {
-	lines, err := parse(r)
+// line, MEMORY_EXISTS for an item whose name is taken, MEMORY_TOO_LARGE for one that has no room for the tag of
+// MarkImported. It is held in memory meanwhile. Without options an import into an empty file exports the same bytes again.
+func (s *Store) Import(ctx context.Context, r io.Reader, options ...ImportOption) (items int, err error) {
+	lines, err := parse(r, options)
 	if err != nil {
 		return 0, err
 	}
@@ -58,9 +72,10 @@ func (s *Store) Import(ctx context.Context, r io.Reader) (items int, err error) 
 	return items, nil
 }
 
-// CheckExport reads what Import would and says what is wrong with it, apart from names that are taken: MEMORY_BAD_IMPORT.
-func CheckExport(r io.Reader) error {
-	_, err := parse(r)
+// CheckExport reads what Import would with these options and says what is wrong with it, apart from names that are taken:
+// MEMORY_BAD_IMPORT, MEMORY_TOO_LARGE.
+func CheckExport(r io.Reader, options ...ImportOption) error {
+	_, err := parse(r, options)
 	return err
 }
 
@@ -79,7 +94,11 @@ func refused(n int, message string, cause error) error {
 }
 
 // parse reads all lines and checks what can be checked without the store.
-func parse(r io.Reader) (lines []line, err error) {
+func parse(r io.Reader, options []ImportOption) (lines []line, err error) {
+	var how importing
+	for _, option := range options {
+		option(&how)
+	}
 	in := bufio.NewReaderSize(r, 1<<16)
 	for n := 1; ; n++ {
 		raw, err := readLine(in)
@@ -109,7 +128,11 @@ func parse(r io.Reader) (lines []line, err error) {
 		if err := strict(raw, &l); err != nil {
 			return nil, refused(n, "it is not understood", err)
 		}
-		if err := l.check(); err != nil {
+		err = l.check()
+		if err == nil && how.mark {
+			err = l.mark()
+		}
+		if err != nil {
 			return nil, badLine(n, err)
 		}
 		lines = append(lines, l)
@@ -204,6 +227,27 @@ func (l *line) check() (err error) {
 		return &cairn.Error{Code: memory.BadImport, Message: fmt.Sprintf("a line of %d items", n), Next: "nothing was imported; give one a line"}
 	}
 	return nil
+}
+
+// mark says of a line's item that it was imported. A version that tells of a deletion has no tags.
+func (l *line) mark() (err error) {
+	var place *memory.Place
+	switch {
+	case l.Fact != nil:
+		place = &l.Fact.Place
+	case l.Version != nil && l.Version.Dead == 0:
+		place = &l.Version.Place
+	case l.Thread != nil:
+		place = &l.Thread.Place
+	case l.Note != nil:
+		place = &l.Note.Place
+	}
+	if place == nil || slices.ContainsFunc(place.Tags, func(tag string) bool { return strings.HasPrefix(tag, "source:") }) {
+		return nil
+	}
+	place.Tags = append(place.Tags, ImportedTag)
+	*place, err = place.Resolve()
+	return err
 }
 
 func (m *messageLine) check() (err error) {

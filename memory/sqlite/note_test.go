@@ -167,6 +167,7 @@ func TestRetireEndsWithoutASuccessor(t *testing.T) {
 	f.clock.Advance(time.Millisecond)
 	equal(t, f.ids(inBank), []string{}) // and what it superseded stays so
 	equal(t, f.find(inBank, "B"), []string{})
+	f.clock.Advance(time.Minute)
 	n := must(f.Retire(f.ctx, space("w"), "b", time.Time{}))(t)
 	equal(t, n.Valid.To, start.Add(time.Hour)) // earlier stays earlier
 	if _, isNew, err := f.SaveNote(f.ctx, note("B", supersedes("a"))); err != nil || !isNew {
