@@ -314,7 +314,7 @@ func windows[In, Out any](t *testing.T, wf cairn.Workflow[In, Out], events ...co
 			if one.Failure != nil { // its prompt has to wait for others
 				one.Input = json.RawMessage(`""`)
 			}
-			opening, err := one.Task.Describe(one.Input)
+			opening, err := one.Task.Describe(one.Input, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

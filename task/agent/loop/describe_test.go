@@ -43,7 +43,7 @@ func describes(t *testing.T, node cairn.Spec, prompt string, m *model) window.Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := node.Task.Describe(input)
+	told, err := node.Task.Describe(input, nil)
 	if err != nil || m.calls() != before {
 		t.Fatalf("%d calls, %v", m.calls()-before, err)
 	}
