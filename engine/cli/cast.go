@@ -22,13 +22,13 @@ type cast struct {
 // sample is an output of the task's type. Where none passes the type's own rules it is one that has the form.
 func (c *cast) sample(t *cairn.TaskSpec) (json.RawMessage, error) {
 	check := fits(t)
-	out, err := scripted.Sample(t.Schema, check)
+	out, err := scripted.Sample(t.Schema, told(check))
 	if err != nil {
 		if out, err = scripted.Sample(t.Schema, nil); err != nil {
 			return nil, err
 		}
 	}
-	if other, err := scripted.Contrary(t.Schema, check); err == nil && !bytes.Equal(out, other) {
+	if other, err := scripted.Contrary(t.Schema, told(check)); err == nil && !bytes.Equal(out, other) {
 		c.contrary = true
 	}
 	return apart(out, check), nil
@@ -37,11 +37,16 @@ func (c *cast) sample(t *cairn.TaskSpec) (json.RawMessage, error) {
 // other is the output that is as unlike the sample as it gets.
 func (c *cast) other(t *cairn.TaskSpec) (json.RawMessage, error) {
 	check := fits(t)
-	out, err := scripted.Contrary(t.Schema, check)
+	out, err := scripted.Contrary(t.Schema, told(check))
 	if err != nil {
 		return c.sample(t)
 	}
 	return apart(out, check), nil
+}
+
+// told is a check of outputs whose elements are told apart.
+func told(check func(json.RawMessage) error) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error { return check(apart(raw, check)) }
 }
 
 // fits says why an output is none of the task's: that it can't be read, or breaks its validate tags.

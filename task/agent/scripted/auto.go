@@ -31,9 +31,12 @@ func Sample(of json.RawMessage, check func(json.RawMessage) error) (json.RawMess
 // Contrary makes the value that is as unlike the Sample as it gets: what may be true or false is false, lists and maps are as short as
 // they may be, and of the values of an enum it has the last.
 func Contrary(of json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error) {
-	contrary := slices.Clone(tastes)
-	for i := range contrary {
-		contrary[i].contrary = true
+	var contrary []taste
+	for _, short := range []bool{true, false} { // a list that has to have elements is made of one
+		for _, t := range tastes {
+			t.contrary, t.short = true, short
+			contrary = append(contrary, t)
+		}
 	}
 	return sample(of, check, contrary)
 }
@@ -63,7 +66,7 @@ func sample(of json.RawMessage, check func(json.RawMessage) error, tastes []tast
 			}
 			wrong = cmp.Or(wrong, err)
 			var mended bool
-			if value, mended = mend(value, err.Error()); !mended {
+			if value, mended = mend(value, err.Error(), taste.contrary); !mended {
 				break
 			}
 		}
@@ -79,8 +82,8 @@ type taste struct {
 	empty bool
 	// lean leaves out what is not required.
 	lean bool
-	// contrary has false, the least of a list, and the last of several.
-	contrary bool
+	// contrary has false, and the last of several; short has the least of lists and maps.
+	contrary, short bool
 }
 
 // tastes are tried in this order. Types that read themselves from text often take a number or nothing.
@@ -205,7 +208,7 @@ func (m *maker) object(s map[string]any) any {
 			out[name] = value
 		}
 	}
-	if more, ok := s["additionalProperties"]; ok && more != false && !m.lean && !m.contrary {
+	if more, ok := s["additionalProperties"]; ok && more != false && !m.lean && !m.short {
 		key := "key"
 		if _, digits := s["propertyNames"].(map[string]any); digits {
 			key = "1" // the only rule for names that a Go type has
@@ -219,7 +222,7 @@ func (m *maker) object(s map[string]any) any {
 
 func (m *maker) list(s map[string]any, name string) any {
 	n := min(1, size(s, "maxItems", 1))
-	if m.lean || m.contrary {
+	if m.lean || m.short {
 		n = 0
 	}
 	n = max(n, size(s, "minItems", 0))
