@@ -220,6 +220,11 @@ func TestWhatDoesNotTakeWhatIsMadeUpIsTold(t *testing.T) {
 			if got := strings.Join(prompts(out), "; "); got != c.want {
 				t.Errorf("seen: %s\nwant: %s\nmissed: %v", got, c.want, out.Missed)
 			}
+			for _, one := range out.Tasks { // what was mounted stays
+				if !one.Started && !strings.Contains(c.missed, "stops the play") {
+					t.Errorf("%s has not started", one.Path)
+				}
+			}
 			switch {
 			case c.missed == "" && len(out.Missed) > 0, c.missed != "" && len(out.Missed) != 1:
 				t.Errorf("missed %+v, want %q", out.Missed, c.missed)
