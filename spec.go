@@ -3,6 +3,7 @@ package cairn
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"time"
 )
 
@@ -84,7 +85,9 @@ type TaskSpec struct {
 	// Schema is the JSON schema of the output and SchemaHash its identity, annotations left out.
 	Schema     json.RawMessage
 	SchemaHash string
-	After      []string
+	// Output is the Go type that the schema is of, for reports.
+	Output reflect.Type
+	After  []string
 	// Fork is the key of the task whose final conversation this one begins with; "" is none. It waits for that task.
 	Fork string
 	// Policy may change between two versions of a workflow without being a divergence.
@@ -109,9 +112,11 @@ type TaskSpec struct {
 	Models []string
 	// NoTools says why who does the work can't be given tools; "" is that it can, or does not tell.
 	NoTools string
-	// Describe tells how the agent would begin with an input, as a value of the agent's own choosing: for reports, which know
-	// what to make of it. It asks nobody and changes nothing. Nil is an agent that does not tell.
-	Describe func(input json.RawMessage) (any, error)
+	// Describe tells how the agent would begin with an input and with tools besides its own, as a value of the agent's own choosing:
+	// for reports, which know what to make of it. It asks nobody, calls no tool and changes nothing. Nil is an agent that does not tell.
+	Describe func(input json.RawMessage, tools []Tool) (any, error)
+	// Fixed tasks have their output as their Input: no work makes it.
+	Fixed bool
 	// Check says why a stored output is none of today's type. Nil takes everything.
 	Check func(output json.RawMessage) error
 	// Run does the work of one attempt.

@@ -77,9 +77,7 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 				reports.add(snap.Report)
 			}
 		}
-		if spec.Tools == string(On) || spec.Tools == string(Files) {
-			mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, &reports))
-		}
+		mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, &reports))
 		result, err := next(ctx, &mine)
 		result.Recalls = append(result.Recalls, reports.all()...)
 		if err != nil || spec.Retain != "on-complete" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -365,5 +366,37 @@ func TestPreviewIsWhatATaskSees(t *testing.T) {
 	}
 	if b.asked[0].Text != b.asked[1].Text || b.asked[0].Budget != b.asked[1].Budget {
 		t.Errorf("asked %+v", b.asked)
+	}
+}
+
+// TestToolsForReports are those that an attempt is given, in all that a model is told of them, and can't be called.
+func TestToolsForReports(t *testing.T) {
+	for _, m := range []memory.Memory{
+		{Bank: "b", Tools: memory.On}, {Bank: "b", Tools: memory.Files}, {Banks: []string{"b", "c"}, Tools: memory.Files},
+		{Banks: []string{"b", "c"}, WriteBanks: []string{"c"}, Tools: memory.Files}, {Bank: "b", Tools: memory.Off}, {Bank: "b"},
+	} {
+		m.Recall = memory.RecallOff
+		spec := m.Lower().Memory.Under(cairn.RootMemory)
+		var given []cairn.Tool
+		call := &cairn.Call{Run: "run", Path: "step", Attempt: 1, Policy: cairn.Policy{Memory: &spec}}
+		if _, err := (&memory.Runtime{}).Middleware(func(_ context.Context, call *cairn.Call) (cairn.Result, error) {
+			given = call.Tools
+			return cairn.Result{}, nil
+		})(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		told := memory.Tools(spec)
+		if len(told) != len(given) || len(told) > 0 != (m.Tools == memory.On || m.Tools == memory.Files) {
+			t.Fatalf("%+v: %d tools are told of, %d are given", m, len(told), len(given))
+		}
+		for i := range told {
+			if told[i].Call != nil || given[i].Call == nil {
+				t.Errorf("%+v: %s", m, told[i].Name)
+			}
+			given[i].Call = nil
+			if !reflect.DeepEqual(told[i], given[i]) {
+				t.Errorf("%+v: told of is\n%+v\ngiven is\n%+v", m, told[i], given[i])
+			}
+		}
 	}
 }

@@ -156,16 +156,17 @@ func describer(agent Agent) (Describer, bool) {
 }
 
 // describe is nil for an agent that does not tell.
-func describe[T any](agent Agent) func(input json.RawMessage) (any, error) {
+func describe[T any](agent Agent) func(input json.RawMessage, tools []cairn.Tool) (any, error) {
 	d, ok := describer(agent)
 	if !ok {
 		return nil
 	}
-	return func(input json.RawMessage) (any, error) {
+	return func(input json.RawMessage, tools []cairn.Tool) (any, error) {
 		req, err := requestOf[T](input)
 		if err != nil {
 			return nil, err
 		}
+		req.Tools = tools
 		return d.Describe(req)
 	}
 }

@@ -70,7 +70,7 @@ type Retry = cairn.RetryPolicy
 
 // Lower describes the task for the engine, with everything that is wrong with it.
 func (t Task[T]) Lower() cairn.Spec {
-	spec := &cairn.TaskSpec{SkipIf: t.SkipIf}
+	spec := &cairn.TaskSpec{SkipIf: t.SkipIf, Output: reflect.TypeFor[T]()}
 	spec.Policy = cairn.Policy{
 		Retry: t.Retry, Timeout: t.Timeout, AttemptTimeout: t.AttemptTimeout, Heartbeat: t.Heartbeat,
 		Optional: t.Optional, Priority: t.Priority, SideEffect: t.SideEffect,
@@ -142,6 +142,7 @@ func (t *Task[T]) lowerBody(spec *cairn.TaskSpec, wrong *mistakes) {
 	if t.Value != nil {
 		bodies++
 		spec.Input, spec.Run = lowerValue(t.Value, wrong)
+		spec.Fixed = true
 	}
 	switch {
 	case bodies == 0:

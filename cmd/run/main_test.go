@@ -230,6 +230,7 @@ func TestExamplesLintClean(t *testing.T) {
 		return out
 	}
 	agents := 0
+	var tasks []string
 	for line := range bytes.Lines(command("workflows", "--json")) {
 		var w struct{ Name string }
 		if err := json.Unmarshal(line, &w); err != nil {
@@ -237,12 +238,14 @@ func TestExamplesLintClean(t *testing.T) {
 		}
 		var l struct {
 			Agents  int
+			Tasks   []string
 			Skipped []struct{ Path, Why string }
 		}
 		if err := json.Unmarshal(command("lint-context", w.Name, "--strict", "--json"), &l); err != nil {
 			t.Fatal(err)
 		}
 		agents += l.Agents
+		tasks = append(tasks, l.Tasks...)
 		for _, s := range l.Skipped {
 			if strings.Contains(s.Why, "does not tell how it begins") { // a script, which has no window
 				agents--
@@ -251,6 +254,11 @@ func TestExamplesLintClean(t *testing.T) {
 	}
 	if agents < 3 { // the planner, the implementer, the reviewer
 		t.Errorf("the windows of %d agents were looked at", agents)
+	}
+	for _, path := range []string{"plan", "name-3/research", "round[1]/write", "round[1]/implement", "round[1]/review"} {
+		if !slices.Contains(tasks, path) {
+			t.Errorf("nobody has looked at %s: %q", path, tasks)
+		}
 	}
 	plan := research.Plan{Parts: []research.Part{{Name: "a", Question: "Who?"}, {Name: "b", Question: "When?"}, {Name: "c", Question: "Why?"}}}
 	later := windows(t, research.Workflow, done(t, "prepare", true), done(t, "plan", plan))
@@ -314,7 +322,7 @@ func windows[In, Out any](t *testing.T, wf cairn.Workflow[In, Out], events ...co
 			if one.Failure != nil { // its prompt has to wait for others
 				one.Input = json.RawMessage(`""`)
 			}
-			opening, err := one.Task.Describe(one.Input)
+			opening, err := one.Task.Describe(one.Input, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,14 @@ type Mounted struct {
 	Failure *cairn.Failure
 }
 
+// Task is what the plan has at a path: nil where there is no task, or no plan.
+func (m *Machine) Task(path string) *cairn.TaskSpec {
+	if m.memo == nil || m.memo.nodes[path] == nil {
+		return nil
+	}
+	return m.memo.nodes[path].task
+}
+
 // Mounted lists the tasks of the plan in tree order, those of untaken branches left out. Inputs are made from what is known
 // now, whether a task's turn has come or not, and are not frozen. It is for a machine that makes no further step: a prompt may
 // have asked for a patch. The plan has to be known: after folding, Verify makes it.

@@ -89,6 +89,16 @@ var rules = []rule{
 			"./cache/...", "./memory/..."},
 	},
 	{
+		why:      "a play of a workflow runs nothing and stores nothing",
+		packages: []string{"engine/rehearsal"},
+		only:     []string{"std", "./", "./engine", "./engine/core"},
+	},
+	{
+		why:      "a play of a workflow does nothing",
+		packages: []string{"engine/rehearsal"},
+		never:    []string{"os/...", "net/...", "database/sql/...", "log/...", "sync/...", "math/rand/...", "syscall/..."},
+	},
+	{
 		why:      "the MCP SDK and what it brings along are for who imports tool/mcp",
 		packages: []string{"..."},
 		except:   []string{"tool/mcp/..."},
@@ -203,6 +213,9 @@ func TestRulesBite(t *testing.T) {
 		{[]*goPackage{pkg("task", module+"/internal/x"), pkg("internal/x", module+"/engine")}, "task reaches"},
 		{[]*goPackage{pkg("tool", module+"/task")}, "not one another"},
 		{[]*goPackage{pkg("tool/mcp", module+"/tool", "github.com/modelcontextprotocol/go-sdk/mcp")}, ""},
+		{[]*goPackage{pkg("engine/rehearsal", "context", module+"/engine", module+"/engine/core")}, ""},
+		{[]*goPackage{pkg("engine/rehearsal", module+"/task")}, "runs nothing"},
+		{[]*goPackage{pkg("engine/rehearsal", "os")}, "does nothing"},
 		{[]*goPackage{pkg("task/agent/command", "github.com/modelcontextprotocol/go-sdk/mcp")}, "MCP SDK"},
 		{[]*goPackage{pkg("task/agent/openai", module+"/task", "net/http")}, ""},
 		{[]*goPackage{pkg("engine/cli", module+"/task/agent/named")}, "SDKs of all providers"},

@@ -46,6 +46,9 @@ func prompt(v *cairn.View) string {
 func lines[T any](b *strings.Builder, values []T) {
 	for _, value := range values {
 		raw, err := schema.Encode(value)
+		if err == nil {
+			raw, err = schema.Canonical(raw) // sorted keys, whatever becomes of the types
+		}
 		if err != nil {
 			panic(err) // strings and times; a panic of a prompt blocks the run
 		}

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/memory"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/contextlint"
+	"github.com/cairnrun/cairn/task/agent/delegate"
+	"github.com/cairnrun/cairn/task/agent/scripted"
 	"github.com/cairnrun/cairn/task/agent/window"
 	"github.com/cairnrun/cairn/tool"
 )
@@ -138,12 +141,14 @@ func TestOwnToolsAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	all := append(tool.Files(root, tool.FileLimits{}), tool.Shell(root, tool.ShellPolicy{}), tool.ReadArtifact(), (&tool.Todo{}).Tool())
+	all := append(tool.Files(root, tool.FileLimits{}), tool.Shell(root, tool.ShellPolicy{}), tool.ReadArtifact(), (&tool.Todo{}).Tool(),
+		delegate.New(delegate.Config{Agent: &scripted.Agent{}}))
+	all = append(all, memory.Tools(cairn.MemorySpec{Banks: []string{"b"}, Tools: string(memory.Files)})...)
 	setup := window.Setup{Size: 200_000}
 	for _, one := range all {
 		setup.Tools = append(setup.Tools, window.ToolOf(one))
 	}
-	if found := contextlint.Check([]contextlint.Task{same(setup, "go")}); len(found) > 0 || len(all) < 8 {
+	if found := contextlint.Check([]contextlint.Task{same(setup, "go")}); len(found) > 0 || len(all) < 12 {
 		t.Errorf("%d tools, found %+v", len(all), found)
 	}
 }

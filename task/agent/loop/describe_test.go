@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,18 +40,19 @@ func TestDescribe(t *testing.T) {
 func describes(t *testing.T, node cairn.Spec, prompt string, m *model) window.Opening {
 	t.Helper()
 	before := m.calls()
+	others := []cairn.Tool{echo("recall"), {Name: "remember", SideEffect: true, Call: echo("remember").Call}}
 	input, err := schema.Encode(prompt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := node.Task.Describe(input)
+	told, err := node.Task.Describe(input, others)
 	if err != nil || m.calls() != before {
 		t.Fatalf("%d calls, %v", m.calls()-before, err)
 	}
 	var files shelf
 	var d desk
 	call := d.call()
-	call.Input, call.Artifacts = input, &files
+	call.Input, call.Artifacts, call.Tools = input, &files, others
 	if _, err := node.Task.Run(cairn.WithCall(t.Context(), call), call); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +64,9 @@ func describes(t *testing.T, node cairn.Spec, prompt string, m *model) window.Op
 	two, _ := json.Marshal(held[0].Opening)
 	if !bytes.Equal(one, two) {
 		t.Errorf("told is\n%s\nbegun with was\n%s", one, two)
+	}
+	if names := fmt.Sprint(told.(window.Opening).Setup.Tools); !strings.Contains(names, "recall") {
+		t.Errorf("the tools of the task are not told of: %s", names)
 	}
 	if told.(window.Opening).First.Blocks[0].Text == prompt {
 		t.Error("nothing was put aside: this test has no teeth")

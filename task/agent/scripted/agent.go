@@ -137,7 +137,7 @@ func (a *Agent) next(ctx context.Context, req task.Request) (Reply, int, error) 
 	case a.Auto && req.Schema == nil:
 		return Reply{Text: "An answer to: " + grapheme.Cut(strings.TrimSpace(req.Prompt), 200)}, -1, nil
 	case a.Auto:
-		value, err := answer(req.Schema, req.Check)
+		value, err := Sample(req.Schema, req.Check)
 		return Reply{Value: value}, -1, err
 	}
 	return Reply{}, -1, task.Permanent(fmt.Errorf("scripted: call %d has no reply, the script has %d%s; the prompt begins %.80q",

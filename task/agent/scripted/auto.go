@@ -22,9 +22,27 @@ var errNoAnswer = errors.New("scripted: no automatic answer fits; give this task
 // mostMends is how often a value is mended before another is tried.
 const mostMends = 12
 
-// answer makes a value of a schema, always the same, that the check passes. What validate tags demand is in no schema: it is
-// learned from what the check says. A nil check passes everything.
-func answer(of json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error) {
+// Sample makes a value of a schema, always the same, that the check passes: Agent.Auto answers with it. What validate tags demand is
+// in no schema: it is learned from what the check says. A nil check passes everything. Where no value is found the error is permanent.
+func Sample(of json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error) {
+	return sample(of, check, tastes)
+}
+
+// Contrary makes the value that is as unlike the Sample as it gets: what may be true or false is false, lists and maps are as short as
+// they may be, and of the values of an enum it has the last.
+func Contrary(of json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error) {
+	var contrary []taste
+	for _, short := range []bool{true, false} { // a list that has to have elements is made of one
+		for _, t := range tastes {
+			t.contrary, t.short = true, short
+			contrary = append(contrary, t)
+		}
+	}
+	return sample(of, check, contrary)
+}
+
+// sample makes a value to one of the tastes, the first that will do.
+func sample(of json.RawMessage, check func(json.RawMessage) error, tastes []taste) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(of))
 	d.UseNumber()
 	var root any
@@ -48,7 +66,7 @@ func answer(of json.RawMessage, check func(json.RawMessage) error) (json.RawMess
 			}
 			wrong = cmp.Or(wrong, err)
 			var mended bool
-			if value, mended = mend(value, err.Error()); !mended {
+			if value, mended = mend(value, err.Error(), taste.contrary); !mended {
 				break
 			}
 		}
@@ -64,6 +82,8 @@ type taste struct {
 	empty bool
 	// lean leaves out what is not required.
 	lean bool
+	// contrary has false, and the last of several; short has the least of lists and maps.
+	contrary, short bool
 }
 
 // tastes are tried in this order. Types that read themselves from text often take a number or nothing.
@@ -106,6 +126,9 @@ func (m *maker) value(of any, name string) (any, bool) {
 	}
 	for _, key := range []string{"enum", "examples"} {
 		if choices, ok := s[key].([]any); ok && len(choices) > 0 {
+			if m.contrary {
+				return choices[len(choices)-1], true
+			}
 			return choices[0], true
 		}
 	}
@@ -122,7 +145,7 @@ func (m *maker) value(of any, name string) (any, bool) {
 	case "integer", "number":
 		return number(s), true
 	case "boolean":
-		return true, true
+		return !m.contrary, true
 	case "null":
 		return nil, true
 	}
@@ -185,7 +208,7 @@ func (m *maker) object(s map[string]any) any {
 			out[name] = value
 		}
 	}
-	if more, ok := s["additionalProperties"]; ok && more != false && !m.lean {
+	if more, ok := s["additionalProperties"]; ok && more != false && !m.lean && !m.short {
 		key := "key"
 		if _, digits := s["propertyNames"].(map[string]any); digits {
 			key = "1" // the only rule for names that a Go type has
@@ -199,7 +222,7 @@ func (m *maker) object(s map[string]any) any {
 
 func (m *maker) list(s map[string]any, name string) any {
 	n := min(1, size(s, "maxItems", 1))
-	if m.lean {
+	if m.lean || m.short {
 		n = 0
 	}
 	n = max(n, size(s, "minItems", 0))

@@ -87,6 +87,45 @@ func TestAutoAnswers(t *testing.T) {
 	}
 }
 
+// TestContrary: it is as unlike the sample as the type allows, and the same each time.
+func TestContrary(t *testing.T) {
+	contrary := func(of reflect.Type) string {
+		s, err := schema.Of(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := scripted.Contrary(s.JSON, func(raw json.RawMessage) error {
+			v, err := schema.DecodeType(of, raw)
+			if err == nil {
+				err = schema.Validate(v)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", of, err)
+		}
+		return string(out)
+	}
+	for i, c := range []struct{ got, want string }{
+		{contrary(reflect.TypeFor[bool]()), `false`},
+		{contrary(reflect.TypeFor[[]string]()), `[]`},
+		{contrary(reflect.TypeFor[[2]bool]()), `[false,false]`},
+		{contrary(reflect.TypeFor[map[string]int]()), `{}`},
+		{contrary(reflect.TypeFor[ruled]()), `{"verdict":"reject","findings":["findingsxxxx","findingsxxxx"],"score":3,"mail":"someone@example.com"}`},
+		{contrary(reflect.TypeFor[struct {
+			E string `json:"e" jsonschema:"enum=b,enum=a"`
+			Q string `json:"q" validate:"oneof='one red' 'two blue'"`
+			B bool   `json:"b"`
+			D int    `json:"d" jsonschema:"default=12"`
+		}]()), `{"e":"a","q":"two blue","b":false,"d":12}`},
+	} {
+		var got, want any
+		if err := errors.Join(json.Unmarshal([]byte(c.got), &got), json.Unmarshal([]byte(c.want), &want)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d: %s, want %s, %v", i, c.got, c.want, err)
+		}
+	}
+}
+
 // TestAutoGivesUp where a rule is a secret of the program, and says what to do.
 func TestAutoGivesUp(t *testing.T) {
 	agent := &scripted.Agent{Auto: true}

@@ -11,8 +11,8 @@ import (
 )
 
 // mend changes what a refusal names: "items[0].name: min=3; kind: oneof=a b", after some words. It is false if nothing there
-// can be put right.
-func mend(value any, refusal string) (any, bool) {
+// can be put right. contrary takes the last of several choices in place of the first.
+func mend(value any, refusal string, contrary bool) (any, bool) {
 	mended := false
 	for part := range strings.SplitSeq(refusal, "; ") {
 		head, rule, ok := cutLast(part, ": ")
@@ -23,6 +23,9 @@ func mend(value any, refusal string) (any, bool) {
 			head = path // "the output is refused: name"
 		}
 		name, param, _ := strings.Cut(strings.TrimSpace(rule), "=")
+		if contrary && name == "oneof" {
+			param = last(param)
+		}
 		changed, ok := change(value, steps(head), func(old any) (any, bool) { return put(old, name, param) })
 		if ok {
 			value, mended = changed, true
@@ -132,6 +135,14 @@ func put(old any, rule, param string) (any, bool) {
 	}
 	text, ok := examples[rule]
 	return text, ok
+}
+
+// last is a oneof of its last choice alone.
+func last(param string) string {
+	if texts, ok := strings.CutSuffix(param, "'"); ok {
+		return texts[strings.LastIndex(texts, "'"):] + "'"
+	}
+	return param[strings.LastIndex(param, " ")+1:]
 }
 
 // first is the first choice of a oneof: words, or texts in single quotes.

@@ -326,7 +326,7 @@ func auto(w loop.Window) (Turn, error) {
 	if of == nil {
 		return Turn{Text: "An answer to: " + grapheme.Cut(strings.TrimSpace(lastText(w)), 200)}, nil
 	}
-	value, err := answer(of, func(json.RawMessage) error {
+	value, err := Sample(of, func(json.RawMessage) error {
 		if len(refusals) == 0 {
 			return nil
 		}
