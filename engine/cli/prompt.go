@@ -39,7 +39,11 @@ type prompted struct {
 	// Cleared counts the results that this call was the first not to see, Compacted says the same of whole turns.
 	Cleared   int  `json:"cleared,omitempty"`
 	Compacted bool `json:"compacted,omitempty"`
-	HalfFull  bool `json:"halfFull,omitempty"`
+	// Edits are what the provider has left out by itself of what is shown, Summed says that it has put its own summary in the place of
+	// what stands before that, or, with a summary in its answer, of all.
+	Edits    []loop.Edit `json:"edits,omitempty"`
+	Summed   bool        `json:"summed,omitempty"`
+	HalfFull bool        `json:"halfFull,omitempty"`
 	// Exact says that the bytes are those that the call saw: their hash is the one that was stored with it.
 	Exact bool          `json:"exact"`
 	Spans []window.Span `json:"spans"`
@@ -135,6 +139,11 @@ func promptOf(path string, held []loop.Held, conversation, call int) (*prompted,
 	out := &prompted{Path: path, Conversation: h.Name, Within: h.Opening.Within, Number: conversation, Of: len(held), Call: call, Calls: len(h.Calls), Attempt: made.Attempt,
 		Model: h.Opening.Setup.Model, Answered: made.Finished, At: time.UnixMilli(made.Plan.At).UTC(), Tokens: made.Plan.Tokens, Read: contextOf(made),
 		Allowed: made.Plan.Allowed, Cleared: len(made.Plan.Clear), Compacted: made.Plan.Compact != nil, HalfFull: made.Plan.Half, Exact: exact, Spans: view.Spans(), held: h}
+	out.Cleared += made.Edited.Results
+	out.Edits, out.Summed = made.Turn.Edits, window.Compacts(made.Turn.Blocks)
+	for _, m := range view.Messages {
+		out.Summed = out.Summed || window.Compacts(m.Blocks)
+	}
 	return out, nil
 }
 
@@ -204,6 +213,16 @@ func (p *prompted) notes() (notes []string) {
 	}
 	if p.Cleared > 0 {
 		notes = append(notes, count(p.Cleared, "old result")+" cleared before this call")
+	}
+	for _, e := range p.Edits {
+		what := "parts"
+		if e.Results > 0 {
+			what = count(e.Results, "old result")
+		}
+		notes = append(notes, fmt.Sprintf("NOT seen by the model: %s of %s tokens that the provider has left out by itself (%s)", what, cairn.Tokens.Format(e.Tokens), e.Type))
+	}
+	if p.Summed {
+		notes = append(notes, "NOT seen by the model: what stands before the provider's own summary")
 	}
 	if p.HalfFull {
 		notes = append(notes, "over half full: the instructions are said again at the end")
