@@ -240,3 +240,33 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 		t.Errorf("%d tokens are in events and %d in attempts, of %d", events, attempts, used)
 	}
 }
+
+// TestReservedNames: a body can neither write the engine's own entries nor see them.
+func TestReservedNames(t *testing.T) {
+	attempts := 0
+	wf := workflow(func(*cairn.View) cairn.Node {
+		return task.Task[int]{ID: second, Retry: task.Retry{Max: 2, Initial: 1}, Do: func(ctx context.Context) (int, error) {
+			call, _ := cairn.CallFrom(ctx)
+			if attempts++; attempts == 2 {
+				if raw, found := call.Journal.Lookup(engine.Reserved + "spent/1/00000001"); found {
+					t.Errorf("the body sees %s", raw)
+				}
+				return 1, nil
+			}
+			task.Spend(ctx, cairn.Usage{Model: "m", Output: 7})
+			if _, err := task.Step(ctx, "call", func(context.Context) (int64, error) { return 7, nil }); err != nil {
+				return 0, err
+			}
+			return 0, call.Journal.Record(ctx, engine.Reserved+"spent/1/00000002", json.RawMessage(`[]`))
+		}}
+	})
+	store := openStore(t, filepath.Join(t.TempDir(), "cairn.db"))
+	wait(t, begin(t, open(t, engine.Config{Store: store, Workflows: []cairn.Definer{wf}})), core.Finished)
+	entries, err := store.Entries(t.Context(), "r", "")
+	if err != nil || len(entries) != 2 || entries[0].Name != engine.Reserved+"spent/1/00000001" {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	if events, _, used := accounts(t, store); events != 7 || used != 7 {
+		t.Errorf("%d tokens are in events, of %d", events, used)
+	}
+}
