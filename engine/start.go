@@ -209,15 +209,19 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 	m.Priced = e.priced
 	r := e.newRun(id, def, m, lease)
 	r.bytes = bytes
-	events := []core.Event{{Kind: core.RunResumed}}
+	resumed := core.Event{Kind: core.RunResumed}
 	if opts.Adopt {
-		events[0].Kind = core.CodeAdopted
+		resumed.Kind = core.CodeAdopted
 	} else if d := m.Verify(); d != nil {
-		if events[0].Failure, err = e.explain(ctx, id, d); err != nil {
+		if resumed.Failure, err = e.explain(ctx, id, d); err != nil {
 			return nil, core.Step{}, err
 		}
 	}
-	step, err := e.goOn(ctx, r, events)
+	events, err := r.lost(ctx)
+	if err != nil {
+		return nil, core.Step{}, err
+	}
+	step, err := e.goOn(ctx, r, append(events, resumed))
 	return r, step, err
 }
 

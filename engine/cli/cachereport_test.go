@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,8 @@ type provider struct {
 	// size is the model's window.
 	size   int
 	answer func(w loop.Window, n int) (loop.Turn, error)
+	// reduces is what the provider makes of the messages of a call by itself, and what it says of that.
+	reduces func(messages []window.Message, n int) ([]window.Message, []loop.Edit)
 
 	mu      sync.Mutex // guards entries
 	entries map[[32]byte]cacheEntry
@@ -59,10 +62,16 @@ func (p *provider) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
 		add(window.ToolOf(t), window.Mark{Message: window.OfTools})
 	}
 	add(w.System, window.Mark{Message: window.OfSystem})
-	for i, m := range w.Messages {
+	for _, m := range w.Messages {
 		if m.Role == window.Assistant {
 			n++
 		}
+	}
+	shown, edits := w.Messages, []loop.Edit(nil)
+	if p.reduces != nil {
+		shown, edits = p.reduces(shown, n)
+	}
+	for i, m := range shown {
 		for j, b := range m.Blocks {
 			add([]any{m.Role, b}, window.Mark{Message: i, Block: j})
 		}
@@ -132,8 +141,55 @@ func (p *provider) Call(_ context.Context, w loop.Window) (loop.Turn, error) {
 	if p.rules == (window.Rules{}) {
 		u.Input, u.CacheRead, u.CacheWrite = tokens[len(all)], 0, 0
 	}
-	turn.Usage = []cairn.Usage{u}
+	turn.Usage, turn.Edits = []cairn.Usage{u}, edits
 	return turn, nil
+}
+
+// clears takes out so many of the oldest results, by the number of a call.
+func clears(gone func(n int) int) func([]window.Message, int) ([]window.Message, []loop.Edit) {
+	return func(messages []window.Message, n int) ([]window.Message, []loop.Edit) {
+		out := slices.Clone(messages)
+		edit := loop.Edit{Type: "clear_tool_uses_20250919"}
+		for i, m := range out {
+			out[i].Blocks = slices.Clone(m.Blocks)
+			for j, b := range m.Blocks {
+				if b.Kind == window.ToolResult && edit.Results < gone(n) {
+					edit.Results++
+					edit.Tokens += int64(len(b.Text) / 3)
+					out[i].Blocks[j].Text = "[cleared]"
+				}
+			}
+		}
+		if edit.Results == 0 {
+			return messages, nil
+		}
+		return out, []loop.Edit{edit}
+	}
+}
+
+// sumsUp answers the n-th call with a summary, and reads from then on what stands behind the last one.
+func (p *provider) sumsUp(at int) {
+	summary := window.Block{Kind: window.Compaction, Provider: p.name, Raw: json.RawMessage(`{"type":"compaction","content":"` + strings.Repeat("all is well ", 200) + `"}`)}
+	rest := p.answer
+	p.answer = func(w loop.Window, n int) (loop.Turn, error) {
+		turn, err := rest(w, n)
+		if n == at {
+			turn.Blocks = append([]window.Block{summary}, turn.Blocks...)
+		}
+		return turn, err
+	}
+	p.reduces = func(messages []window.Message, n int) ([]window.Message, []loop.Edit) {
+		if n == at {
+			return []window.Message{{Role: window.Assistant, Blocks: []window.Block{summary}}}, nil
+		}
+		out := slices.Clone(messages)
+		for i, m := range messages {
+			if window.Compacts(m.Blocks) {
+				clear(out[:i])
+			}
+		}
+		return out, nil
+	}
 }
 
 // five are rules like those of a provider that wants breakpoints.
@@ -352,6 +408,20 @@ func TestCacheReportReasons(t *testing.T) {
 			a := &loop.Agent{Model: m, System: manual, Tools: []cairn.Tool{reads("read", strings.Repeat(page, 3), 0)}, Reduce: window.Reduction{Trigger: 3500, Free: 500, Keep: 1, Compact: -1}}
 			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
 		}, "a 1 first; a 2 hit; a 3 hit; a 4 partial planned_rewrite; a 5 hit; a 6 partial planned_rewrite; a 7 hit", "old results were cleared"},
+		"provider clears": {func() func(v *cairn.View) cairn.Nodes {
+			m := marked(five)
+			m.answer = turns(6, "read")
+			m.reduces = clears(func(n int) int { return map[int]int{4: 2, 5: 2, 6: 4, 7: 4}[n] })
+			a := &loop.Agent{Model: m, System: manual, Tools: []cairn.Tool{reads("read", strings.Repeat(page, 3), 0)}, Reduce: window.Reduction{Trigger: -1, Compact: -1}}
+			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
+		}, "a 1 first; a 2 hit; a 3 hit; a 4 partial planned_rewrite; a 5 hit; a 6 partial planned_rewrite; a 7 hit", "the provider has cleared 2 old results of 2,004 tokens"},
+		"provider sums up": {func() func(v *cairn.View) cairn.Nodes {
+			m := marked(five)
+			m.answer = turns(6, "read")
+			m.sumsUp(4)
+			a := &loop.Agent{Model: m, System: manual, Tools: []cairn.Tool{reads("read", strings.Repeat(page, 3), 0)}, Reduce: window.Reduction{Trigger: -1, Compact: -1}}
+			return func(*cairn.View) cairn.Nodes { return cairn.Nodes{asks("a", a, "go")} }
+		}, "a 1 first; a 2 hit; a 3 hit; a 4 partial planned_rewrite; a 5 partial planned_rewrite; a 6 hit; a 7 hit", "the provider has put a summary in the place of what was said before"},
 		"clock": {func() func(v *cairn.View) cairn.Nodes {
 			m := marked(five)
 			m.answer = turns(0, "")
@@ -490,6 +560,9 @@ func TestCacheReportReasons(t *testing.T) {
 				}
 				var read, written, uncached, saved int64
 				for _, l := range r.Calls {
+					if l.Expected > l.Read+l.Written+l.Uncached && l.State == "answered" {
+						t.Errorf("%s %d is expected to have read %d tokens, of %d", l.Path, l.Call, l.Expected, l.Read+l.Written+l.Uncached)
+					}
 					read, written, uncached, saved = read+l.Read, written+l.Written, uncached+l.Uncached, saved+l.Saved
 				}
 				if r.Total.Read != read || r.Total.Written != written || r.Total.Uncached != uncached || r.Total.Saved != saved || r.Total.Calls != len(r.Calls) {
@@ -498,6 +571,42 @@ func TestCacheReportReasons(t *testing.T) {
 			}, flow(name, tree))
 		})
 	}
+}
+
+// TestProvidersReductionIsShown: what the provider has left out of a window by itself is told where the window is shown and counted.
+func TestProvidersReductionIsShown(t *testing.T) {
+	tools := []cairn.Tool{reads("read", strings.Repeat(" and so on", 300), 0)}
+	clearing := &provider{name: "acme", model: "claude-haiku-4-5", rules: five, answer: turns(4, "read")}
+	clearing.reduces = clears(func(n int) int { return map[int]int{4: 2, 5: 3}[n] })
+	summing := &provider{name: "acme", model: "claude-haiku-4-5", rules: five, answer: turns(4, "read")}
+	summing.sumsUp(4)
+	tree := flow("reduced", func(*cairn.View) cairn.Nodes {
+		return cairn.Nodes{asks("a", &loop.Agent{Model: clearing, System: manual, Tools: tools}, "go"), asks("b", &loop.Agent{Model: summing, System: manual, Tools: tools}, "go")}
+	})
+	const unread = "NOT seen by the model"
+	bubble(t, func(run func(code int, args ...string) string) {
+		run(0, "up", "reduced", "--run-id", "r1", "-q")
+		for _, c := range []struct {
+			path, call string
+			want       []string
+		}{
+			{"a", "4", []string{"# 2 old results cleared before this call\n", "# " + unread + ": 2 old results of 2,004 tokens that the provider has left out by itself (clear_tool_uses_20250919)\n"}},
+			{"a", "5", []string{"# 1 old result cleared before this call\n", "# " + unread + ": 3 old results of 3,006 tokens"}},
+			{"b", "4", []string{unread + ": what stands before the provider's own summary"}},
+			{"b", "5", []string{unread + ": what stands before the provider's own summary", "--- history, assistant, compaction"}},
+		} {
+			has(t, run(0, "prompt", "r1", c.path, "--call", c.call), c.want...)
+		}
+		for _, path := range []string{"a", "b"} {
+			if text := run(0, "prompt", "r1", path, "--call", "3"); strings.Contains(text, unread) {
+				t.Errorf("%s", text)
+			}
+		}
+		has(t, run(0, "prompt", "r1", "a", "--call", "5", "--json"), `"cleared":1`, `"edits":[{"type":"clear_tool_uses_20250919","results":3,"tokens":3006}]`)
+		has(t, run(0, "prompt", "r1", "b", "--call", "5", "--json"), `"summed":true`)
+		has(t, run(0, "node", "r1", "a", "--json"), `"windows":{"pointers":0,"cleared":3,"compactions":0}`)
+		has(t, run(0, "node", "r1", "b"), "0 results told by a pointer, 0 cleared, 1 compaction")
+	}, tree)
 }
 
 // TestCacheReport: the report of a run with a loop, a task that is tried twice, and a call that is under way.

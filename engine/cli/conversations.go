@@ -57,6 +57,11 @@ type asked struct {
 	answered bool
 	// read is how much it has read by the provider's count; 0 is not known.
 	read int64
+	// edits are what the provider has left out by itself, edited counts the results that it was the first not to see of that, and
+	// summed says that its answer begins with the provider's own summary.
+	edits  []loop.Edit
+	edited int
+	summed bool
 }
 
 // held reads all conversations of the task at a path, in the order in which they began.
@@ -99,7 +104,8 @@ func (c conversation) begun() int64 {
 func ofModel(h loop.Held) conversation {
 	c := conversation{name: h.Name, opening: h.Opening, window: h.Window, original: h.Original}
 	for _, made := range h.Calls {
-		one := asked{attempt: made.Attempt, plan: made.Plan, answered: made.Finished}
+		one := asked{attempt: made.Attempt, plan: made.Plan, answered: made.Finished, edits: made.Turn.Edits, edited: made.Edited.Results,
+			summed: window.Compacts(made.Turn.Blocks)}
 		if n := len(made.Turn.Usage); n > 0 { // of several, the last
 			one.read = made.Turn.Usage[n-1].Context()
 		}

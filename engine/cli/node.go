@@ -64,7 +64,8 @@ type tried struct {
 
 // spared is what was taken out of the windows of a task's agent.
 type spared struct {
-	// Pointers stand for results that were in the window already, Cleared results for artifacts, Compactions for whole turns.
+	// Pointers stand for results that were in the window already, Cleared results for artifacts, Compactions for whole turns. What
+	// the provider has done by itself is counted, too.
 	Pointers    int `json:"pointers"`
 	Cleared     int `json:"cleared"`
 	Compactions int `json:"compactions"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -38,7 +39,11 @@ type prompted struct {
 	// Cleared counts the results that this call was the first not to see, Compacted says the same of whole turns.
 	Cleared   int  `json:"cleared,omitempty"`
 	Compacted bool `json:"compacted,omitempty"`
-	HalfFull  bool `json:"halfFull,omitempty"`
+	// Edits are what the provider has left out by itself of what is shown, Summed says that it has put its own summary in the place of
+	// what stands before that, or, with a summary in its answer, of all.
+	Edits    []loop.Edit `json:"edits,omitempty"`
+	Summed   bool        `json:"summed,omitempty"`
+	HalfFull bool        `json:"halfFull,omitempty"`
 	// Exact says that the bytes are those that the call saw: their hash is the one that was stored with it.
 	Exact bool `json:"exact"`
 	// Program is the agent's name, if it is one: a call is then a start of it, and Spans are what it was given. What else is in its
@@ -138,9 +143,14 @@ func promptOf(path string, held []conversation, number, call int) (*prompted, er
 	}
 	made := h.calls[call-1]
 	plan := made.plan
-	return &prompted{Path: path, Conversation: h.name, Within: h.opening.Within, Number: number, Of: len(held), Call: call, Calls: len(h.calls), Attempt: made.attempt,
+	out := &prompted{Path: path, Conversation: h.name, Within: h.opening.Within, Number: number, Of: len(held), Call: call, Calls: len(h.calls), Attempt: made.attempt,
 		Model: h.opening.Setup.Model, Answered: made.answered, At: time.UnixMilli(plan.At).UTC(), Tokens: plan.Tokens, Read: made.read, Allowed: plan.Allowed,
-		Cleared: len(plan.Clear), Compacted: plan.Compact != nil, HalfFull: plan.Half, Exact: exact, Program: h.program, Spans: view.Spans(), original: h.original}, nil
+		Cleared: len(plan.Clear) + made.edited, Compacted: plan.Compact != nil, Edits: made.edits, Summed: made.summed, HalfFull: plan.Half, Exact: exact,
+		Program: h.program, Spans: view.Spans(), original: h.original}
+	for _, m := range view.Messages {
+		out.Summed = out.Summed || window.Compacts(m.Blocks)
+	}
+	return out, nil
 }
 
 // show writes a window for people: a line for each part, and under it what the model read.
@@ -204,6 +214,16 @@ func (p *prompted) notes() (notes []string) {
 	}
 	if p.Cleared > 0 {
 		notes = append(notes, count(p.Cleared, "old result")+" cleared before this call")
+	}
+	for _, e := range p.Edits {
+		what := "parts"
+		if e.Results > 0 {
+			what = count(e.Results, "old result")
+		}
+		notes = append(notes, fmt.Sprintf("NOT seen by the model: %s of %s tokens that the provider has left out by itself (%s)", what, cairn.Tokens.Format(e.Tokens), e.Type))
+	}
+	if p.Summed {
+		notes = append(notes, "NOT seen by the model: what stands before the provider's own summary")
 	}
 	if p.HalfFull {
 		notes = append(notes, "over half full: the instructions are said again at the end")

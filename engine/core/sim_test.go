@@ -251,8 +251,10 @@ func (s *sim) resume(def cairn.Definition) {
 	s.restart(def, core.Event{Kind: core.RunResumed})
 }
 
-func (s *sim) restart(def cairn.Definition, event core.Event) {
+// restart takes the run up by a new owner; the last event says so.
+func (s *sim) restart(def cairn.Definition, events ...core.Event) {
 	s.t.Helper()
+	event := &events[len(events)-1]
 	s.def, s.m = def, s.load(def)
 	if s.twin != nil {
 		s.twin = s.load(def)
@@ -263,7 +265,7 @@ func (s *sim) restart(def cairn.Definition, event core.Event) {
 		}
 	}
 	s.running, s.stopping, s.timers = nil, map[string]bool{}, map[string]int64{}
-	s.step(event)
+	s.step(events...)
 }
 
 // paths lists what runs and was not told to stop.

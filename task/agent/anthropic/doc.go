@@ -28,7 +28,8 @@
 //
 // A tool whose Native has an entry "anthropic" is sent as that type, such as memory_20250818. Clear and Compact have the
 // provider clear old results and sum up long conversations; Info says that it does, so that nobody does it twice. A summary is
-// an opaque block of the conversation, which goes back as it came, and its tokens are an entry of the usage of their own.
+// a block of the conversation, which goes back as it came, and its tokens are an entry of the usage of their own. What the API says
+// that it has cleared is in the Turn's Edits: it is kept with the call, and shown where windows, their costs and misses are.
 //
 // # What is not safe
 //

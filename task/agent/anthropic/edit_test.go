@@ -164,6 +164,42 @@ func TestNativeReduction(t *testing.T) {
 	}
 }
 
+// TestProviderSaysWhatItHasCleared: what a stream tells of edits is in the turn, as long as it is told of each call anew, and observers
+// learn of it once; so do they of a summary, unless it has failed.
+func TestProviderSaysWhatItHasCleared(t *testing.T) {
+	turn := func(edits, reason string, blocks ...[]string) answer {
+		events := []string{start}
+		for _, b := range blocks {
+			events = append(events, b...)
+		}
+		return stream(append(events, `{"type":"message_delta","delta":{"stop_reason":"`+reason+`","stop_sequence":null,"stop_details":null},"context_management":`+edits+
+			`,"usage":{"output_tokens":42}}`, `{"type":"message_stop"}`)...)
+	}
+	asks := func(n int) []string { return toolBlock(0, fmt.Sprint("t", n), "weather", `{"city":"Rome"}`) }
+	const two = `{"applied_edits":[{"type":"clear_tool_uses_20250919","cleared_tool_uses":8,"cleared_input_tokens":50000},{"type":"clear_thinking_20251015","cleared_thinking_turns":3,"cleared_input_tokens":15000}]}`
+	s := serve(t, turn(`null`, "tool_use", asks(1)), turn(two, "tool_use", asks(2)), turn(two, "tool_use", asks(3)),
+		turn(`{"applied_edits":[{"type":"clear_tool_uses_20250919","cleared_tool_uses":9,"cleared_input_tokens":70000}]}`, "tool_use", asks(4)),
+		turn(`{"applied_edits":[]}`, "compaction", compactionBlock(0, `{"type":"compaction_delta","content":null}`)),
+		turn(`{"applied_edits":[]}`, "compaction", compactionBlock(0, `{"type":"compaction_delta","content":"so far"}`)), says("sunny"))
+	clear := func(c *anthropic.Config) { c.Clear, c.Compact = &anthropic.Clear{}, &anthropic.Compact{} }
+	var told []string
+	agent := &loop.Agent{Model: s.model(clear), Observe: func(ev loop.Event) {
+		if ev.Kind == loop.Cleared || ev.Kind == loop.Compacted {
+			told = append(told, fmt.Sprint(ev.Turn, " ", ev.Kind))
+		}
+	}}
+	if resp, err := agent.Run(t.Context(), wiretest.Ask("go")); err != nil || resp.Text != "sunny" {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	if got := strings.Join(told, ", "); got != "2 cleared, 4 cleared, 6 compacted" {
+		t.Errorf("observers are told %s", got)
+	}
+	got, err := serve(t, turn(two, "end_turn", textBlock(0, "sunny"))).model(clear).Call(t.Context(), planned())
+	if want := []loop.Edit{{Type: "clear_tool_uses_20250919", Results: 8, Tokens: 50_000}, {Type: "clear_thinking_20251015", Tokens: 15_000}}; err != nil || !slices.Equal(got.Edits, want) {
+		t.Errorf("%+v, %v", got.Edits, err)
+	}
+}
+
 // TestReductionAsConfigured: every field is sent, and nothing that was not asked for.
 func TestReductionAsConfigured(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -23,8 +23,10 @@ type reader struct {
 	summaries map[int64]json.RawMessage
 	// iterations are the parts of the call, some of which the usage of the whole leaves out.
 	iterations []anthropic.BetaIterationsUsageItemUnion
-	stopped    bool
-	request    string
+	// edits are what the provider says that it has left out of the window.
+	edits   []anthropic.BetaContextManagementResponseAppliedEditUnion
+	stopped bool
+	request string
 }
 
 func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
@@ -37,6 +39,7 @@ func (r *reader) read(ev anthropic.MessageStreamEventUnion) error {
 		r.iterate(ev.Message.Usage.RawJSON())
 	case "message_delta":
 		r.iterate(ev.Usage.RawJSON())
+		r.manage(ev.RawJSON())
 	case "message_stop":
 		r.stopped = true
 	case "content_block_start":
@@ -71,6 +74,16 @@ func (r *reader) iterate(usage string) {
 	}
 }
 
+// manage takes what was done to the window, if the event says so. The SDK knows that in its betas only.
+func (r *reader) manage(event string) {
+	var ev struct {
+		ContextManagement anthropic.BetaContextManagementResponse `json:"context_management"`
+	}
+	if json.Unmarshal([]byte(event), &ev) == nil && ev.ContextManagement.JSON.AppliedEdits.Valid() {
+		r.edits = ev.ContextManagement.AppliedEdits
+	}
+}
+
 // unfinished is what a call that was cut off has used.
 func (r *reader) unfinished(model string) loop.Turn {
 	return loop.Turn{Usage: r.usage(model), Request: r.request}
@@ -100,6 +113,9 @@ func (r *reader) turn(model string) loop.Turn {
 	t := loop.Turn{Stop: loop.StopEnd, Usage: r.usage(model), Request: r.request}
 	for i, b := range r.message.Content {
 		t.Blocks = append(t.Blocks, r.block(int64(i), b))
+	}
+	for _, e := range r.edits {
+		t.Edits = append(t.Edits, loop.Edit{Type: e.Type, Results: int(e.ClearedToolUses), Tokens: e.ClearedInputTokens})
 	}
 	switch r.message.StopReason {
 	case anthropic.StopReasonMaxTokens:
@@ -135,7 +151,17 @@ func (r *reader) block(i int64, b anthropic.ContentBlockUnion) window.Block {
 	case b.Type == "text": // its citations are kept; as the text is needed too, it is one of both kinds
 		return window.Block{Kind: window.Text, Text: b.Text, Provider: provider, Raw: raw}
 	}
-	return window.Block{Kind: window.Opaque, Provider: provider, Raw: raw}
+	kind := window.Opaque
+	if b.Type == "compaction" && !failed(raw) {
+		kind = window.Compaction
+	}
+	return window.Block{Kind: kind, Provider: provider, Raw: raw}
+}
+
+// failed says that a compaction has come to nothing: the provider ignores it, and all that was said is read as before.
+func failed(compaction json.RawMessage) bool {
+	var b struct{ Content any }
+	return json.Unmarshal(compaction, &b) != nil || b.Content == nil
 }
 
 // summed is a compaction as it has to be sent back: the block as it began, with all that the delta of its event has.

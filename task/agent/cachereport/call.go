@@ -34,6 +34,12 @@ type Call struct {
 	// View is the window, Known that it is the one that the call has seen.
 	View  window.View
 	Known bool
+	// Cleared is how many results the provider has left out of it by itself, the oldest first; Edited is what of that, and of
+	// anything else, the call before still had. Summary is the provider's own one that is in its answer: the rest of the answer was
+	// made of that, and no longer of what was said.
+	Cleared int
+	Edited  loop.Edit
+	Summary []window.Block
 	// Ended is when its attempt has ended, in milliseconds since 1970; 0 is unknown.
 	Ended int64
 	// Usage is that of the answer, and before it of other models that were asked first and failed.
@@ -48,7 +54,15 @@ func Calls(path string, held []loop.Held, attempt func(n int) (ended int64, runn
 		for n, view := range h.Windows() {
 			m := h.Calls[n]
 			c := Call{Path: path, Conversation: h.Name, N: m.N, Attempt: m.Attempt, State: Answered, Setup: &h.Opening.Setup, Plan: m.Plan,
-				View: view, Known: view.Hash == m.Plan.Hash, Usage: m.Turn.Usage}
+				View: view, Known: view.Hash == m.Plan.Hash, Usage: m.Turn.Usage, Edited: m.Edited}
+			for _, e := range m.Turn.Edits {
+				c.Cleared += max(0, e.Results)
+			}
+			for i, b := range m.Turn.Blocks {
+				if b.SumsUp(c.Setup.Provider) {
+					c.Summary = m.Turn.Blocks[i : i+1]
+				}
+			}
 			running := false
 			if c.Ended, running = attempt(m.Attempt); !m.Finished {
 				c.State = Lost
@@ -59,7 +73,7 @@ func Calls(path string, held []loop.Held, attempt func(n int) (ended int64, runn
 			if len(m.Compaction) > 0 {
 				before := c
 				before.Compacts, before.Known, before.State, before.Usage = true, false, Answered, m.Compaction
-				before.View = window.View{}
+				before.View, before.Cleared, before.Edited, before.Summary = window.View{}, 0, loop.Edit{}, nil
 				calls = append(calls, before)
 			}
 			calls = append(calls, c)

@@ -16,7 +16,9 @@
 // A call of which the provider reports as many tokens read as that, or more, is a hit, whatever the rules say. For one with
 // fewer the reasons are looked for in this order: there is an entry, and it can't be found (expired, in flight, out of the
 // look-back); the prefix is too short to be cached; the window was rewritten on purpose; or it differs, and then from which byte
-// on, in which part, and by what.
+// on, in which part, and by what. What providers do to a window by themselves, clearing results or summing up, they say in their
+// answers (loop.Edit, window.Compaction): from then on the window counts as they have shown it to the model, and the call that
+// could not go on from the one before was rewritten on purpose, too.
 //
 // # What is not safe
 //

@@ -98,7 +98,7 @@ func (j *judge) call(i int, c *Call, l *Line) {
 		l.Why, l.Because = NotKnown, "its window can't be made again: another version of the program has written the journal"
 		return
 	}
-	s := &seen{Call: c, prefix: j.prefix(c.Setup, c.View), agent: l.Agent, model: j.model(c), over: cmp.Or(j.following[i], c.Ended)}
+	s := &seen{Call: c, prefix: j.prefix(c), agent: l.Agent, model: j.model(c), over: cmp.Or(j.following[i], c.Ended)}
 	v := view{seen: s, before: j.newest[c.conversation()]}
 	v.count()
 	read := 0
@@ -230,7 +230,10 @@ func (v *view) judge(l *Line) (expected int) {
 	if read > 0 {
 		l.Verdict = Partial
 	}
+	native := v.edited()
 	switch {
+	case native != "" && stuck.why != Expired:
+		l.Why, l.Because = Rewrite, native
 	case e > 0 && !v.reads(v.goal(e)):
 		l.Why, l.Because = NotKept, fmt.Sprintf("about %s tokens were there to be read: the provider has dropped them, or has asked a machine that does not have them",
 			number(l.Expected))
@@ -281,6 +284,24 @@ func (v *view) alike() *seen {
 func (v *view) small(g goal) bool {
 	least := int64(v.Setup.Cache.Minimum)
 	return g.units > 0 && (g.tokens < least || int64(v.sizes[g.units-1]) < least && len(v.marks) < v.Setup.Cache.Marks)
+}
+
+// edited says what the provider has done to the window since the call before; "" is nothing.
+func (v *view) edited() string {
+	results, tokens := v.Edited.Results, number(v.Edited.Tokens)
+	switch {
+	case v.Summary != nil:
+		return "the provider has put a summary in the place of what was said before"
+	case v.before != nil && v.before.Summary != nil && v.before.model == v.model:
+		return "the provider has put a summary in the place of what was said before, and this call is the first that could cache it"
+	case results == 1:
+		return "the provider has cleared an old result of " + tokens + " tokens"
+	case results > 1:
+		return fmt.Sprintf("the provider has cleared %d old results of %s tokens", results, tokens)
+	case v.Edited.Tokens > 0:
+		return "the provider has cleared " + tokens + " tokens"
+	}
+	return ""
 }
 
 func rewritten(p window.Plan) string {
@@ -369,7 +390,7 @@ func (v *view) behind(than *seen) (units int, same bool) {
 	}
 	mine, units := rest(v.seen)
 	other, _ := rest(than)
-	if len(other) < len(mine) {
+	if len(other) < len(mine) || units > len(v.keys) { // nothing is read any more of what stands before a summary
 		return 0, false
 	}
 	for i := range mine {

@@ -2,6 +2,7 @@ package cachereport
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -83,8 +84,30 @@ func (h *hasher) block(m window.Message, i int) unit {
 	return u
 }
 
-// prefix takes a window apart.
-func (h *hasher) prefix(s *window.Setup, v window.View) prefix {
+// shown is a block of a call's window as its provider has shown it to the model.
+func (h *hasher) shown(m window.Message, i int, cleared *int) unit {
+	if m.Blocks[i].Kind != window.ToolResult || *cleared == 0 {
+		return h.block(m, i)
+	}
+	*cleared--
+	return unitOf("cleared "+m.Blocks[i].ID, 0)
+}
+
+// summed is where the last summary of a provider's stands, before which it reads nothing; 0, 0 without one.
+func summed(provider string, messages []window.Message) (message, block int) {
+	for i, m := range slices.Backward(messages) {
+		for j, b := range slices.Backward(m.Blocks) {
+			if b.SumsUp(provider) {
+				return i, j
+			}
+		}
+	}
+	return 0, 0
+}
+
+// prefix takes the window of a call apart, as its provider has shown it to the model.
+func (h *hasher) prefix(c *Call) prefix {
+	s, v := c.Setup, c.View
 	var p prefix
 	var chain key
 	add := func(u unit) {
@@ -100,16 +123,26 @@ func (h *hasher) prefix(s *window.Setup, v window.View) prefix {
 		add(u)
 	}
 	p.fixed = len(p.keys)
+	from, skip := summed(s.Provider, v.Messages)
+	if c.Summary != nil {
+		from, skip = len(v.Messages), 0
+	}
+	cleared := c.Cleared
 	begins := make([]int, len(v.Messages)+1)
 	for i, m := range v.Messages {
 		begins[i] = len(p.keys)
 		for j := range m.Blocks {
-			add(h.block(m, j))
+			if i > from || i == from && j >= skip {
+				add(h.shown(m, j, &cleared))
+			}
 		}
 	}
 	begins[len(v.Messages)] = len(p.keys)
+	if c.Summary != nil {
+		add(h.block(window.Message{Role: window.Assistant, Blocks: c.Summary}, 0))
+	}
 	p.kept = len(p.keys)
-	if last := len(v.Messages) - 1; last >= 0 {
+	if last := len(v.Messages) - 1; last >= 0 && c.Summary == nil {
 		if j := len(v.Messages[last].Blocks) - 1; j >= 0 && v.Part(last, j) == window.PartRecitation {
 			p.kept--
 		}
@@ -122,8 +155,14 @@ func (h *hasher) prefix(s *window.Setup, v window.View) prefix {
 			if s.Text() != "" {
 				at++
 			}
-		case m.Message >= 0 && m.Message < len(v.Messages):
-			at = min(begins[m.Message]+m.Block+1, begins[m.Message+1])
+		case m.Message < from || m.Message == from && m.Block < skip:
+			at = 0 // what stands there is read no more
+		case m.Message < len(v.Messages):
+			at = begins[m.Message] + m.Block + 1
+			if m.Message == from {
+				at -= skip
+			}
+			at = min(at, begins[m.Message+1])
 		}
 		if at > 0 {
 			p.marks = append(p.marks, mark{at, m.Long})

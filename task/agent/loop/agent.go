@@ -166,7 +166,7 @@ func (a *Agent) Models() (names []string) {
 
 // open finds the conversation of this agent and prompt in the task's journal.
 func (a *Agent) open(ctx context.Context, req task.Request) (*conversation, error) {
-	c := &conversation{agent: a, req: req}
+	c := &conversation{agent: a, req: req, edits: edits{}}
 	if a.Model == nil {
 		return nil, task.Permanent(errors.New("loop: the agent has no Model"))
 	}

@@ -43,6 +43,8 @@ type conversation struct {
 	allowed []string
 	// repair is what was said last about an answer.
 	repair string
+	// edits is what the provider has left out of the windows so far.
+	edits edits
 	// told says that the last message of the user shows the list.
 	told bool
 	// usage is what nobody could be told, outside of a task.
@@ -207,9 +209,17 @@ func (c *conversation) turn(ctx context.Context, n int) (Turn, error) {
 	if err != nil {
 		return Turn{}, err
 	}
+	left := c.edits.next(rec.Turn)
 	if !fresh {
 		c.plan.Apply(rec.Plan)
 		c.allowed = rec.Plan.Allowed
+		return rec.Turn, nil
+	}
+	if left != (Edit{}) {
+		c.tell(Event{Kind: Cleared}, n)
+	}
+	if window.Compacts(rec.Blocks) {
+		c.tell(Event{Kind: Compacted}, n)
 	}
 	return rec.Turn, nil
 }

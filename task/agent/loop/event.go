@@ -17,7 +17,8 @@ const (
 	ToolBegun EventKind = "tool_begun"
 	ToolEnded EventKind = "tool_ended" // see ToolBegun
 	// Cleared says that old results were taken out of the window of the coming call, Compacted that all but its newest turns were
-	// replaced by a summary, HalfFull that it is over half full, so that the instructions are said again at its end.
+	// replaced by a summary, HalfFull that it is over half full, so that the instructions are said again at its end. Where the
+	// provider does the first two, they are told once the call has ended, which is when it says so.
 	Cleared   EventKind = "cleared"
 	Compacted EventKind = "compacted" // see Cleared
 	HalfFull  EventKind = "half_full" // see Cleared

@@ -13,7 +13,7 @@ func forked(m cairn.Message) (out window.Message, ok bool) {
 	if len(m.Data) == 0 || json.Unmarshal(m.Data, &out) != nil || len(out.Blocks) == 0 {
 		return window.Message{}, false
 	}
-	known := []window.Kind{window.Text, window.Thinking, window.ToolUse, window.ToolResult, window.Opaque}
+	known := []window.Kind{window.Text, window.Thinking, window.ToolUse, window.ToolResult, window.Compaction, window.Opaque}
 	for _, b := range out.Blocks {
 		if !slices.Contains(known, b.Kind) {
 			return window.Message{}, false

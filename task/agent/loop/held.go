@@ -39,6 +39,9 @@ type Made struct {
 	Finished bool
 	Turn     Turn
 	Results  []window.Block
+	// Edited is what the provider has left out of its window by itself that the call before still had; the Turn's Edits are all
+	// that it has left out.
+	Edited Edit
 	// Compaction is what the compactor has used before it, if it was asked.
 	Compaction []cairn.Usage
 	// compacted is the attempt that has asked the compactor.
@@ -89,6 +92,7 @@ func read(find journal.Find, conversation string) (Held, error) {
 	if failed {
 		h.Failure = strings.TrimSuffix(string(wrong.Code)+": "+wrong.Message, ": ")
 	}
+	left := edits{}
 	for n := 1; ; n++ {
 		m, begun, err := readCall(find, conversation, n)
 		if err != nil {
@@ -97,6 +101,9 @@ func read(find journal.Find, conversation string) (Held, error) {
 		if !begun {
 			h.pending = summary{Attempt: m.compacted, Usage: m.Compaction}
 			return h, nil
+		}
+		if m.Finished {
+			m.Edited = left.next(m.Turn)
 		}
 		h.Calls = append(h.Calls, m)
 		if !m.Finished {
@@ -184,13 +191,17 @@ func (h Held) Original() []window.Message {
 	return messages
 }
 
-// Reduced counts what was taken out of the conversation's windows: results told by a pointer, results cleared, compactions.
+// Reduced counts what was taken out of the conversation's windows, whether by Cairn or by the provider: results told by a pointer,
+// results cleared, compactions.
 func (h Held) Reduced() (pointers, cleared, compactions int) {
 	for i, p := range h.replayed() {
 		pointers = p.Repeats()
 		plan := h.Calls[i].Plan
-		cleared += len(plan.Clear)
+		cleared += len(plan.Clear) + h.Calls[i].Edited.Results
 		if plan.Compact != nil {
+			compactions++
+		}
+		if window.Compacts(h.Calls[i].Turn.Blocks) {
 			compactions++
 		}
 	}

@@ -17,11 +17,24 @@ import (
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
-// kept is the journal of a conversation that has all there is: marks, pointers, cleared results, summaries, a repair.
+// kept is the journal of a conversation that has all there is: marks, pointers, cleared results, summaries, a repair, and what the
+// provider reduces by itself.
 func kept(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	compactor := &model{answer: func(context.Context, loop.Window, int) (loop.Turn, error) { return says("They read."), nil }}
-	agent := &loop.Agent{Model: sized{long(25), func(i *loop.Info) { i.Window, i.Cache = 4000, claude }}, Todo: true, Vary: []string{"Go on."},
+	m := long(25)
+	answer := m.answer
+	m.answer = func(ctx context.Context, w loop.Window, n int) (loop.Turn, error) {
+		turn, err := answer(ctx, w, n)
+		if n%4 == 0 {
+			turn.Edits = []loop.Edit{{Type: "clear", Results: n / 4, Tokens: 10}}
+		}
+		if n == 9 {
+			turn.Blocks = append([]window.Block{{Kind: window.Compaction, Provider: "script", Raw: json.RawMessage(`{}`)}}, turn.Blocks...)
+		}
+		return turn, err
+	}
+	agent := &loop.Agent{Model: sized{m, func(i *loop.Info) { i.Window, i.Cache = 4000, claude }}, Todo: true, Vary: []string{"Go on."},
 		Reduce: window.Reduction{Trigger: 2000, Free: 500, Compact: 2500}, Compactor: &loop.Compactor{Model: compactor},
 		Tools: []cairn.Tool{tool("read", func(_ context.Context, in string) (string, error) { return in + strings.Repeat(" and so on", 100), nil })}}
 	var d desk

@@ -91,6 +91,8 @@ type Turn struct {
 	Why string `json:"why,omitempty"`
 	// Usage has one entry for each call that was made: one, unless a wrapper has made several.
 	Usage []cairn.Usage `json:"usage,omitempty"`
+	// Edits are what the provider has left out of the window by itself, before the model read it.
+	Edits []Edit `json:"edits,omitempty"`
 	// Request is the provider's name of the request, for its support; "" if it gave none.
 	Request string `json:"request,omitempty"`
 }

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,8 +195,17 @@ func TestCompaction(t *testing.T) {
 		`{"type":"response.completed","response":{"id":"r","status":"completed","model":"m","output":[`+item+`,`+call+`],"usage":{"input_tokens":5}}}`)
 	s := serve(t, false, first, message(false, "", says("ok")...))
 	m := s.model(func(c *openai.Config) { c.Compact = 150_000 })
-	if resp, err := (&loop.Agent{Model: m}).Run(t.Context(), wiretest.Ask("go")); err != nil || resp.Text != "ok" {
+	var compacted []int
+	agent := &loop.Agent{Model: m, Observe: func(ev loop.Event) {
+		if ev.Kind == loop.Compacted {
+			compacted = append(compacted, ev.Turn)
+		}
+	}}
+	if resp, err := agent.Run(t.Context(), wiretest.Ask("go")); err != nil || resp.Text != "ok" {
 		t.Fatalf("%+v, %v", resp, err)
+	}
+	if !slices.Equal(compacted, []int{1}) {
+		t.Errorf("observers are told of summaries in the turns %v", compacted)
 	}
 	for i := range 2 {
 		wiretest.Same(t, "what is asked for", field(t, s, i, "context_management"), `[{"type":"compaction","compact_threshold":150000}]`)

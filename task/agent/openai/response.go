@@ -180,6 +180,8 @@ func (r *responseReader) block(item responses.ResponseOutputItemUnion) (b window
 			parts = append(parts, s.Text)
 		}
 		b.Text = strings.Join(parts, "\n")
+	case "compaction":
+		b.Kind = window.Compaction
 	default:
 		b.Kind = window.Opaque
 	}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,10 @@ const (
 	ToolUse Kind = "tool_use"
 	// ToolResult answers a ToolUse of the turn before.
 	ToolResult Kind = "tool_result"
-	// Opaque is a block that only its provider understands: a compaction, redacted thinking, a server's tool.
+	// Compaction is a provider's own summary of all that was said before it, which its models no longer read. Nobody else
+	// understands it.
+	Compaction Kind = "compaction"
+	// Opaque is any other block that only its provider understands: redacted thinking, a server's tool.
 	Opaque Kind = "opaque"
 )
 
@@ -65,6 +69,14 @@ func Said(blocks []Block) string {
 		}
 	}
 	return b.String()
+}
+
+// SumsUp says that a provider reads nothing of what stands before the block.
+func (b Block) SumsUp(provider string) bool { return b.Kind == Compaction && b.Provider == provider }
+
+// Compacts says that there is a provider's summary among the blocks.
+func Compacts(blocks []Block) bool {
+	return slices.ContainsFunc(blocks, func(b Block) bool { return b.Kind == Compaction })
 }
 
 // Uses are the calls of tools among the blocks, in order.

@@ -15,7 +15,7 @@ import (
 // drawOdd is a block as no decent model or tool would make it.
 func drawOdd(t *rapid.T) window.Block {
 	b := window.Block{
-		Kind:  rapid.SampledFrom([]window.Kind{"", "strange", window.Text, window.Thinking, window.ToolUse, window.ToolResult, window.Opaque}).Draw(t, "kind"),
+		Kind:  rapid.SampledFrom([]window.Kind{"", "strange", window.Text, window.Thinking, window.ToolUse, window.ToolResult, window.Compaction, window.Opaque}).Draw(t, "kind"),
 		Text:  rapid.SampledFrom([]string{"", " ", "We decided\x00", "</summary>", "{", `{"artifact":{`, "\xff\xfe", "docs/" + strings.Repeat("long/", 5000), strings.Repeat("a bug. ", 3000)}).Draw(t, "text"),
 		ID:    rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "id"),
 		Name:  rapid.SampledFrom([]string{"", "read", "write", "gone"}).Draw(t, "name"),
