@@ -14,8 +14,8 @@ import (
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
-	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/examples/internal/chattest"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/internal/sample"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -125,28 +125,14 @@ func TestARealAgent(t *testing.T) {
 		}
 		return implement(w)
 	})
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
+	home, err := runtest.Open(t.Context(), t.TempDir(), engine.Config{Workflows: []cairn.Definer{Workflow}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{Workflow}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close(t.Context())
-	in, err := json.Marshal(Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + server + "/v1", Budget: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := e.Start(t.Context(), Workflow.Name, in, engine.StartOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := run.Wait(t.Context())
-	var report Report
-	if err != nil || out.Failure != nil || json.Unmarshal(out.Result, &report) != nil || !report.Approved || len(report.Log) != 6 {
-		t.Errorf("%+v, %v", out, err)
+	defer home.Close()
+	report, err := runtest.Perform(t.Context(), home, Workflow, "", Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + server + "/v1", Budget: 1 << 30})
+	if err != nil || !report.Approved || len(report.Log) != 6 {
+		t.Errorf("%+v, %v", report, err)
 	}
 	for _, who := range []string{"some-model You mend ", "some-model You revie"} {
 		if _, ok := asked.Load(who); !ok {
