@@ -246,8 +246,11 @@ func TestBound(t *testing.T) {
 		}
 	}
 	same := func(*mcp.Server) {}
-	if bound(same) != bound(same) || bound(same) != bound(func(s *mcp.Server) { s.Env[1] = "API_KEY=CANARY, a newer one" }) {
-		t.Error("one server is two")
+	one := bound(same)
+	for name, again := range map[string]func(*mcp.Server){"again": same, "with a newer key": func(s *mcp.Server) { s.Env[1] = "API_KEY=CANARY, a newer one" }} {
+		if got := bound(again); got != one {
+			t.Errorf("one server %s is %s, and was %s", name, got, one)
+		}
 	}
 	seen := map[string]string{}
 	for name, change := range map[string]func(*mcp.Server){

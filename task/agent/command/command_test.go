@@ -771,7 +771,7 @@ func TestIdentity(t *testing.T) {
 	bound := func(to string) string {
 		return p.agent("claude", "works", func(c *command.Config) { c.Tools = []cairn.Tool{{Name: "x", Bound: to}} }).Identity()
 	}
-	if bound("here") == bound("there") || bound("here") != bound("here") {
+	if here, again, there := bound("here"), bound("here"), bound("there"); here == there || here != again {
 		t.Error("what tools work on is not told apart")
 	}
 	delegating := p.agent("codex", "works", func(c *command.Config) {

@@ -29,11 +29,14 @@ func TestIdentityHasWhatToolsWorkOn(t *testing.T) {
 		return with(tools.ShellIn(dir, tools.ShellPolicy{Network: network}))
 	}
 	one, two := t.TempDir(), t.TempDir()
-	if files(one) != files(one) || shell(one, false) != shell(one, false) {
-		t.Error("the same directory is two identities")
-	}
-	if files(one) == files(two) || shell(one, false) == shell(two, false) {
-		t.Error("two directories are one identity")
+	for name, of := range map[string]func(dir string) string{"files": files, "shell": func(dir string) string { return shell(dir, false) }} {
+		first, again, other := of(one), of(one), of(two)
+		if first != again {
+			t.Errorf("%s of one directory are two identities", name)
+		}
+		if first == other {
+			t.Errorf("%s of two directories are one identity", name)
+		}
 	}
 	if shell(one, false) == shell(one, true) {
 		t.Error("a shell with a network is as one without")
