@@ -37,6 +37,10 @@ type Tool struct {
 	Timeout time.Duration
 	// Call does it. An error is told to the model. An answer that is a JSON string is meant to be shown as its text.
 	Call func(ctx context.Context, in json.RawMessage) (json.RawMessage, error)
+	// Bound is what the tool works on and what it may do there, where answers to equal calls depend on that: a directory, a
+	// server. It tells agents apart whose tools are otherwise equal, as caches have to; no model sees it. It is stable over
+	// processes and has no secret. "" is nothing.
+	Bound string
 	// Delegation is set of a tool whose work is done by a sub-agent.
 	Delegation *Delegation
 	// Revert takes back a call that has happened, by what went in and what came out; nil where there is no way back.

@@ -17,7 +17,8 @@
 //	task                  its path without iterations: two tasks with equal inputs ask for different things, two
 //	                      iterations of one task do not. Policy.Key stands in its place where tasks mean the same.
 //	input                 the rendered prompt or the input of From, as canonical JSON: what is asked.
-//	identity              the agent's model and configuration, or the task's Version: who answers, and how.
+//	identity              the agent's model and configuration, where its tools work (cairn.Tool.Bound), and the task's
+//	                      Version: who answers, how, and from what.
 //	output schema         an answer in yesterday's shape is none today.
 //	Policy.Version        the one part that is changed by hand, to be rid of what is stored.
 //	scope, and with Run the run's id, with Workflow the workflow's name: how far a result is shared.

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"fmt"
-
-	"github.com/cairnrun/cairn"
-)
+import "github.com/cairnrun/cairn"
 
 // Codes of the engine's own refusals.
 const (
@@ -30,8 +26,4 @@ const (
 
 func errClosed() error {
 	return &cairn.Error{Code: Closing, Message: "this engine is closed", Next: "open another one and resume the run"}
-}
-
-func errUnknown(name string, known []string) error {
-	return &cairn.Error{Code: UnknownWorkflow, Message: fmt.Sprintf("there is no workflow %q here", name), Next: fmt.Sprintf("use one of %v", known)}
 }

@@ -21,6 +21,19 @@ func Definitions(workflows ...cairn.Definer) ([]cairn.Definition, error) {
 	return r.list(), err
 }
 
+// Find is the definition of that name: UNKNOWN_WORKFLOW, with the names that there are.
+func Find(defs []cairn.Definition, name string) (cairn.Definition, error) {
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		if d.Name == name {
+			return d, nil
+		}
+		names[i] = d.Name
+	}
+	return cairn.Definition{}, &cairn.Error{Code: UnknownWorkflow, Message: fmt.Sprintf("there is no workflow %q here", name),
+		Next: fmt.Sprintf("use one of %q", names)}
+}
+
 // register checks every workflow and reports all mistakes together.
 func register(workflows []cairn.Definer) (registry, error) {
 	r := registry{}
@@ -116,7 +129,7 @@ func stored(d cairn.Definition, raw []byte) (json.RawMessage, error) {
 func (r registry) get(name string) (cairn.Definition, error) {
 	d, ok := r[name]
 	if !ok {
-		return d, errUnknown(name, slices.Sorted(maps.Keys(r)))
+		return Find(r.list(), name)
 	}
 	return d, nil
 }

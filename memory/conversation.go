@@ -112,8 +112,8 @@ func turn(call *cairn.Call, t talk, output json.RawMessage) (cairn.Effect, error
 		answer = text
 	}
 	op := Operation{Thread: &t.Thread, Turns: []Message{
-		{ID: call.IdempotencyKey + "#asked", Role: User, Content: prompt, Origin: origin},
-		{ID: call.IdempotencyKey + "#answered", Role: Assistant, Content: answer, Origin: origin},
+		{ID: named(call.IdempotencyKey + "#asked"), Role: User, Content: prompt, Origin: origin},
+		{ID: named(call.IdempotencyKey + "#answered"), Role: Assistant, Content: answer, Origin: origin},
 	}}
 	body, err := schema.Encode(op)
 	return cairn.Effect{Kind: AppendKind, Body: body}, err

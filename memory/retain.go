@@ -43,6 +43,7 @@ func digest(path string, output json.RawMessage) string {
 // it once.
 func (r *Runtime) Deliver(ctx context.Context, id, kind string, body json.RawMessage) error {
 	var err error
+	id = named(id)
 	switch kind {
 	case RetainKind:
 		var s Saved

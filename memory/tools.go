@@ -245,7 +245,7 @@ func (r *Runtime) keep(ctx context.Context, call *cairn.Call, spec cairn.MemoryS
 
 // operation names what a task remembers: the same text of the same task is remembered once, in whatever attempt.
 func operation(call *cairn.Call, bank, text string) string {
-	return fmt.Sprintf("%s#remember/%s/%s", call.IdempotencyKey, bank, hashOf(text))
+	return named(fmt.Sprintf("%s#remember/%s/%s", call.IdempotencyKey, bank, hashOf(text)))
 }
 
 // chosen are the banks a tool works on: all that are configured, or the one that was named.

@@ -1,56 +1,30 @@
 package tool_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/tool"
 )
 
-// shelf is a cairn.Artifacts in memory.
+// shelf has artifacts in memory.
 type shelf struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	calltest.Files
 	// broken ends every reading with this error instead of io.EOF.
 	broken error
 }
 
-func (s *shelf) Put(_ context.Context, r io.Reader) (string, int64, error) {
-	raw, err := io.ReadAll(r)
-	if err != nil {
-		return "", 0, err
+func (s *shelf) Get(ctx context.Context, hash string) (io.ReadCloser, error) {
+	r, err := s.Files.Get(ctx, hash)
+	if err != nil || s.broken == nil {
+		return r, err
 	}
-	sum := sha256.Sum256(raw)
-	hash := hex.EncodeToString(sum[:])
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept == nil {
-		s.kept = map[string][]byte{}
-	}
-	s.kept[hash] = raw
-	return hash, int64(len(raw)), nil
-}
-
-func (s *shelf) Get(_ context.Context, hash string) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	raw, ok := s.kept[hash]
-	if !ok {
-		return nil, &cairn.Error{Code: "ARTIFACT_NOT_FOUND", Message: "no artifact", Next: "put it again"}
-	}
-	r := io.Reader(bytes.NewReader(raw))
-	if s.broken != nil {
-		r = io.MultiReader(r, failing{s.broken})
-	}
-	return io.NopCloser(r), nil
+	return io.NopCloser(io.MultiReader(r, failing{s.broken})), nil
 }
 
 type failing struct{ err error }

@@ -27,6 +27,18 @@ func (d directory) enter() (root *os.Root, leave func(), err error) {
 	return root, func() { _ = root.Close() }, nil // nothing was written by it
 }
 
+// bound names the directory, for cairn.Tool.Bound: absolute, as a relative name is another one in another process.
+func (d directory) bound() string {
+	name := d.name
+	if d.root != nil {
+		name = d.root.Name()
+	}
+	if absolute, err := filepath.Abs(name); err == nil { // or the working directory is gone
+		name = absolute
+	}
+	return "in " + filepath.Clean(name)
+}
+
 // lock is held by whoever changes a file. Tools by one name share it, also those of different sets.
 func (d directory) lock() sync.Locker {
 	if d.root != nil {

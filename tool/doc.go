@@ -45,8 +45,8 @@
 // folder can overwrite one another's changes, unless they are FilesIn of one name; so can a shell command beside an edit.
 //
 // A directory by name is looked up by each call: who can change the directories above it, by a shell command too, can lead the next
-// call elsewhere. And an agent's identity tells its tools by name and schema, neither where they work nor what lies there: a
-// cache.Policy for a task whose answer depends on files needs a Version that does.
+// call elsewhere. And an agent's identity tells its tools by name, schema and where they work (cairn.Tool.Bound), not what lies
+// there: a cache.Policy for a task whose answer depends on files needs a Version that does.
 //
 // Tools of other programs, and for them, are in package tool/mcp.
 package tool

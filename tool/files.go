@@ -68,13 +68,14 @@ func FilesIn(dir string, limits FileLimits) []cairn.Tool {
 }
 
 func fileTools(at directory, limits FileLimits) []cairn.Tool {
-	f := &files{at: at, FileLimits: limits.filled(), changing: at.lock(), makers: &makers{by: map[string]string{}}}
+	f := &files{at: at, FileLimits: limits.filled(), bound: at.bound(), changing: at.lock(), makers: &makers{by: map[string]string{}}}
 	return []cairn.Tool{f.reader(), f.lister(), f.globber(), f.grepper(), f.writer(), f.editor()}
 }
 
 type files struct {
 	FileLimits
-	at directory
+	at    directory
+	bound string
 	// root is open, in a call.
 	root *os.Root
 	// changing is held by whoever changes a file.
@@ -93,7 +94,7 @@ func fileTool[In any](f *files, name, description string, fn func(ctx context.Co
 		open := *f
 		open.root = root
 		return fn(ctx, &open, in)
-	}, opts...)
+	}, append(opts, Bound(f.bound))...)
 }
 
 // makers are the paths of the tasks that wrote files, by path.

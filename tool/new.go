@@ -34,6 +34,9 @@ func Idempotent() Option { return func(m *made) { m.SideEffect, m.Idempotent = t
 // context ends, and the call fails with TimedOut as soon as the function returns: it is waited for.
 func Timeout(d time.Duration) Option { return func(m *made) { m.Timeout = d } }
 
+// Bound says what the tool works on and what it may do there: cairn.Tool.Bound. The default is nothing.
+func Bound(to string) Option { return func(m *made) { m.Bound = to } }
+
 // Revert gives a way back. The function gets what a call got and what it returned, and must be safe to call twice. Its
 // types have to be those of the tool.
 func Revert[In, Out any](undo func(ctx context.Context, in In, out Out) error) Option {

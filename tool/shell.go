@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,17 @@ func (p ShellPolicy) filled() ShellPolicy {
 	p.MaxKept = cmp.Or(p.MaxKept, 64<<20)
 	p.Shell = cmp.Or(p.Shell, "/bin/sh")
 	return p
+}
+
+// bound is what commands may do and see, for cairn.Tool.Bound. Of variables it is the names: values can be secrets.
+func (p ShellPolicy) bound() string {
+	names := slices.Clone(p.Inherit)
+	for _, pair := range p.Env {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Sprintf(", network %t, by %s with the variables %q", p.Network, p.Shell, slices.Compact(names))
 }
 
 type shellCommand struct {
@@ -86,7 +98,7 @@ func shellTool(at directory, policy ShellPolicy) cairn.Tool {
 		}
 		defer leave()
 		return (&shell{policy, root}).run(ctx, in)
-	}, SideEffect())
+	}, SideEffect(), Bound(at.bound()+policy.bound()))
 }
 
 // shell is what runs one command.

@@ -124,10 +124,10 @@ func TestShellOutputIsCapped(t *testing.T) {
 	k := shellOf(t, root, tool.ShellPolicy{MaxOutput: 40})
 	command := in{"command": "i=0; while [ $i -lt 100 ]; do echo line $i; i=$((i+1)); done"}
 	got, err := k.call(ctx, "shell_run", command)
-	if err != nil || len(s.kept) != 1 {
-		t.Fatalf("%q, %v, %d artifacts", got, err, len(s.kept))
+	if err != nil || len(s.Kept()) != 1 {
+		t.Fatalf("%q, %v, %d artifacts", got, err, len(s.Kept()))
 	}
-	for hash, all := range s.kept {
+	for hash, all := range s.Kept() {
 		if len(all) != 790 || !strings.HasPrefix(string(all), "line 0\nline 1\n") || !strings.HasSuffix(string(all), "line 99\n") {
 			t.Errorf("kept %d bytes: %.30q", len(all), all)
 		}
@@ -141,12 +141,13 @@ func TestShellOutputIsCapped(t *testing.T) {
 	k.want(t, "shell_run", in{"command": "printf 1234567890123456789012345678901234567890"}, "exit status 0\n1234567890123456789012345678901234567890")
 
 	less := shellOf(t, root, tool.ShellPolicy{MaxOutput: 40, MaxKept: 100})
-	s.kept = nil
+	s = &shelf{}
+	ctx = withArtifacts(t.Context(), s)
 	got, err = less.call(ctx, "shell_run", command)
 	if err != nil || !strings.Contains(got, "has the first 100 bytes as") {
 		t.Errorf("over what is kept: %q, %v", got, err)
 	}
-	for _, all := range s.kept {
+	for _, all := range s.Kept() {
 		if len(all) != 100 {
 			t.Errorf("kept %d bytes", len(all))
 		}

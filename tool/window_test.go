@@ -52,7 +52,7 @@ func TestLongAnswersArePutAside(t *testing.T) {
 		t.Errorf("reading it back: %q, %v", got, err)
 	}
 	raw, err = k.call(ctx, "list", in{"bytes": 40_000})
-	if err != nil || json.Unmarshal([]byte(raw), &ref) != nil || ref.Artifact.MediaType != "application/json" || string(s.kept[ref.Artifact.Hash][:4]) != "[0,0" {
+	if err != nil || json.Unmarshal([]byte(raw), &ref) != nil || ref.Artifact.MediaType != "application/json" || string(s.Kept()[ref.Artifact.Hash][:4]) != "[0,0" {
 		t.Errorf("%.200s, %v", raw, err)
 	}
 	if _, err := k.call(ctx, "fails", in{}); err == nil || len(err.Error()) != 20_000 {

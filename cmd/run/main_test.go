@@ -34,19 +34,7 @@ func TestMain(m *testing.M) {
 // The program runs its examples in an empty directory, with nothing but its name and theirs.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
-	command := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), asProgram+"=1", "CAIRN_DB=")
-		var errOut bytes.Buffer
-		cmd.Stderr = &errOut
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, errOut.String())
-		}
-		return string(out)
-	}
+	command := func(args ...string) string { t.Helper(); return succeeds(t, dir, args...) }
 	if out := command("workflows"); !strings.Contains(out, "audit: ") || !strings.Contains(out, `up hello --input '{"name":"world"}'`) {
 		t.Errorf("workflows: %s", out)
 	}
@@ -112,6 +100,16 @@ func started(t *testing.T, dir, kill string, env []string, args ...string) (out,
 	return stdout.String(), errOut, cmd.ProcessState.ExitCode()
 }
 
+// succeeds runs the program to its end and returns what it puts out.
+func succeeds(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, errOut, code := started(t, dir, "", nil, args...)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d: %s%s", args, code, out, errOut)
+	}
+	return out
+}
+
 // killed runs the program until a line of its progress begins so, and kills it then. On a busy machine it may be over before the
 // kill comes, and is run again. It returns the directory that the program has left.
 func killed(t *testing.T, at string, args ...string) (dir string) {
@@ -132,67 +130,51 @@ func killed(t *testing.T, at string, args ...string) (dir string) {
 	return ""
 }
 
+// goesOn wants a run of the workflow to come to the same end as an undisturbed one, which it returns, whose process is killed
+// when its progress begins with one of these, wherever that is. look adds to the result what else has to be the same.
+func goesOn(t *testing.T, workflow string, look func(t *testing.T, dir string) string, kills ...string) string {
+	t.Helper()
+	up := []string{"up", workflow, "--run-id", "r"}
+	ended := func(t *testing.T, dir string) string { return succeeds(t, dir, up...) + look(t, dir) }
+	undisturbed := ended(t, t.TempDir())
+	for _, kill := range kills {
+		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
+			if got := ended(t, killed(t, kill, up...)); got != undisturbed {
+				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
+			}
+		})
+	}
+	return undisturbed
+}
+
 // TestReviewGoesOn: a review whose process is killed, wherever, comes to the same end in the next one, and the files too.
 func TestReviewGoesOn(t *testing.T) {
-	ended := func(dir string) string {
-		out, errOut, code := started(t, dir, "", nil, "up", "review", "--run-id", "r")
-		if code != 0 {
-			t.Fatalf("exit code %d: %s", code, errOut)
-		}
+	goesOn(t, "review", func(t *testing.T, dir string) (code string) {
 		for _, name := range []string{"clamp.go", "clamp_test.go"} {
 			raw, err := os.ReadFile(filepath.Join(dir, "review-sample", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			out += string(raw)
+			code += string(raw)
 		}
-		return out
-	}
-	undisturbed := ended(t.TempDir())
-	for _, kill := range []string{"finished     prepare", "started      round[0]/review", "started      round[1]/implement", "breach", "successor"} {
-		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
-			dir := killed(t, kill, "up", "review", "--run-id", "r")
-			if got := ended(dir); got != undisturbed {
-				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
-			}
-		})
-	}
+		return code
+	}, "finished     prepare", "started      round[0]/review", "started      round[1]/implement", "breach", "successor")
 }
 
-// TestResearchGoesOn: a run whose process is killed, wherever, comes to the same report in the next one.
+// TestResearchGoesOn: a run whose process is killed, wherever, comes to the same report in the next one, and whatever was in
+// flight, what it has used is counted once.
 func TestResearchGoesOn(t *testing.T) {
-	ended := func(dir string) (out, fanOut string) {
-		out, errOut, code := started(t, dir, "", nil, "up", "research", "--run-id", "r")
-		if code != 0 {
-			t.Fatalf("exit code %d: %s", code, errOut)
-		}
-		shown, errOut, code := started(t, dir, "", nil, "inspect", "r")
-		if code != 0 {
-			t.Fatalf("exit code %d: %s", code, errOut)
-		}
-		for line := range strings.Lines(shown) {
+	undisturbed := goesOn(t, "research", func(t *testing.T, dir string) (fanOut string) {
+		for line := range strings.Lines(succeeds(t, dir, "inspect", "r")) {
 			if strings.HasPrefix(line, "fan-out") {
 				fanOut = line
 			}
 		}
-		return out, fanOut
-	}
-	undisturbed, undisturbedFanOut := ended(t.TempDir())
-	if !strings.Contains(undisturbedFanOut, "4 delegates in the run") {
-		t.Errorf("inspect: %q", undisturbedFanOut)
-	}
-	for _, kill := range []string{"finished     prepare", "started      plan", "started      lens/research", "finished     money/research", "started      gather",
-		"started      round[0]/write", "finished     round[0]/check", "started      round[1]/write"} {
-		t.Run(strings.Join(strings.Fields(kill), " "), func(t *testing.T) {
-			dir := killed(t, kill, "up", "research", "--run-id", "r")
-			got, fanOut := ended(dir)
-			if got != undisturbed {
-				t.Errorf("%s\nundisturbed\n%s", got, undisturbed)
-			}
-			if fanOut != undisturbedFanOut { // whatever was in flight, what it has used is counted once
-				t.Errorf("%q, undisturbed %q", fanOut, undisturbedFanOut)
-			}
-		})
+		return fanOut
+	}, "finished     prepare", "started      plan", "started      lens/research", "finished     money/research", "started      gather",
+		"started      round[0]/write", "finished     round[0]/check", "started      round[1]/write")
+	if !strings.Contains(undisturbed, "4 delegates in the run") {
+		t.Errorf("inspect tells no fan-out: %s", undisturbed)
 	}
 }
 
@@ -218,22 +200,11 @@ func TestAgentThatCannotBe(t *testing.T) {
 // that come later. Nothing is written.
 func TestExamplesLintClean(t *testing.T) {
 	dir := t.TempDir()
-	command := func(args ...string) []byte {
-		t.Helper()
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), asProgram+"=1", "CAIRN_DB=")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, out)
-		}
-		return out
-	}
 	agents := 0
 	var tasks []string
-	for line := range bytes.Lines(command("workflows", "--json")) {
+	for line := range strings.Lines(succeeds(t, dir, "workflows", "--json")) {
 		var w struct{ Name string }
-		if err := json.Unmarshal(line, &w); err != nil {
+		if err := json.Unmarshal([]byte(line), &w); err != nil {
 			t.Fatal(err)
 		}
 		var l struct {
@@ -241,7 +212,7 @@ func TestExamplesLintClean(t *testing.T) {
 			Tasks   []string
 			Skipped []struct{ Path, Why string }
 		}
-		if err := json.Unmarshal(command("lint-context", w.Name, "--strict", "--json"), &l); err != nil {
+		if err := json.Unmarshal([]byte(succeeds(t, dir, "lint-context", w.Name, "--strict", "--json")), &l); err != nil {
 			t.Fatal(err)
 		}
 		agents += l.Agents

@@ -81,11 +81,8 @@ func (a *app) register() (err error) {
 }
 
 func (a *app) find(name string) (cairn.Definition, bool) {
-	i := slices.IndexFunc(a.defs, func(d cairn.Definition) bool { return d.Name == name })
-	if i < 0 {
-		return cairn.Definition{}, false
-	}
-	return a.defs[i], true
+	def, err := engine.Find(a.defs, name)
+	return def, err == nil
 }
 
 func (a *app) root() *cobra.Command {

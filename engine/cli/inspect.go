@@ -202,6 +202,19 @@ func (a *app) describe(w io.Writer, r *inspected) {
 		counts = append(counts, text)
 	}
 	row(w, "tasks", strings.Join(counts, ", "))
+	r.describeUse(w)
+	r.describeNodes(w)
+	r.describeEnd(w)
+	if !core.Status(r.Status).Terminal() && r.Status != string(core.Running) {
+		row(w, "next", a.hint("resume", quote(r.ID)))
+	}
+	if r.Reopens() {
+		row(w, "next", a.raise(r.ID))
+	}
+}
+
+// describeUse tells of budgets, fan-outs and memory.
+func (r *inspected) describeUse(w io.Writer) {
 	firstAndLast(len(r.Budgets), func(i int) { budgetRow(w, r.Budgets[i]) }, func(left string) { row(w, "budget", "…", "", "", left) })
 	for _, f := range r.FanOuts {
 		f.describe(w)
@@ -216,6 +229,10 @@ func (a *app) describe(w io.Writer, r *inspected) {
 	for _, path := range r.Forgetful {
 		row(w, "memory", path+": went without what a bank has; events says why")
 	}
+}
+
+// describeNodes tells of tasks and loops, one by one.
+func (r *inspected) describeNodes(w io.Writer) {
 	for _, path := range r.Running {
 		row(w, "running", path)
 	}
@@ -245,6 +262,10 @@ func (a *app) describe(w io.Writer, r *inspected) {
 			row(w, "skipped", t.Path+": "+t.Reason)
 		}
 	}
+}
+
+// describeEnd tells what the run has left: artifacts, a result, a failure.
+func (r *inspected) describeEnd(w io.Writer) {
 	firstAndLast(len(r.Artifacts), func(i int) {
 		file := r.Artifacts[i]
 		text := fmt.Sprintf("%s, %s, %s", file.Name, size(file.Size), file.File)
@@ -268,12 +289,6 @@ func (a *app) describe(w io.Writer, r *inspected) {
 				row(w, "", strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\n"))
 			}
 		}
-	}
-	if !core.Status(r.Status).Terminal() && r.Status != string(core.Running) {
-		row(w, "next", a.hint("resume", quote(r.ID)))
-	}
-	if r.Reopens() {
-		row(w, "next", a.raise(r.ID))
 	}
 }
 

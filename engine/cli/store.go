@@ -97,18 +97,7 @@ func (a *app) hasEnded(info engine.RunInfo) error {
 }
 
 // workflow finds a registered workflow.
-func (a *app) workflow(name string) (cairn.Definition, error) {
-	def, ok := a.find(name)
-	if !ok {
-		names := make([]string, len(a.defs))
-		for i, d := range a.defs {
-			names[i] = d.Name
-		}
-		return def, &cairn.Error{Code: engine.UnknownWorkflow, Message: fmt.Sprintf("there is no workflow %q here", name),
-			Next: fmt.Sprintf("use one of %q", names)}
-	}
-	return def, nil
-}
+func (a *app) workflow(name string) (cairn.Definition, error) { return engine.Find(a.defs, name) }
 
 // driven says that a live process has the run, as far as this one can know.
 func driven(info engine.RunInfo) bool {

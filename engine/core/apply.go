@@ -127,41 +127,9 @@ func (s *State) resumed(failure *cairn.Failure) {
 func (s *State) decision(d *Decision) error {
 	switch d.Kind {
 	case Started:
-		t := s.task(d.Path)
-		if t.Status != "" && t.Status != TaskWaiting && t.Status != TaskCancelled || d.Attempt != t.Attempt+1 {
-			return fmt.Errorf("attempt %d of %s can't start: it is %s at attempt %d", d.Attempt, d.Path, t.Status, t.Attempt)
-		}
-		s.move(d.Path, t, TaskRunning)
-		t.Attempt, t.Schema, t.Policy, t.Reason, t.Kept = d.Attempt, d.Schema, d.Policy, "", false
-		t.Budgets, t.Tracking, t.Refused = d.Budgets, d.Tracking, nil
-		s.clockOn(t)
-		if d.Deadline != 0 {
-			t.Deadline = d.Deadline
-		}
-		if d.InputHash != "" {
-			t.InputHash, t.Input = d.InputHash, d.Input
-		}
-		t.Delegate = d.Policy != nil && d.Policy.Delegate != nil
-		if d.Fork != "" {
-			t.Fork = d.Fork
-		}
+		return s.start(d)
 	case Retried, GaveUp, Settled:
-		t := s.waiting[d.Path]
-		if t == nil {
-			return fmt.Errorf("%s of %s, which does not wait for an attempt", d.Kind, d.Path)
-		}
-		switch d.Kind {
-		case Retried:
-			t.At = d.At
-		case GaveUp:
-			s.end(d.Path, t, TaskGaveUp)
-			t.Frame, t.Tolerated = s.Frame, d.Yes
-			if d.Failure != nil {
-				t.Failure = d.Failure
-			}
-		case Settled:
-			s.reset(d.Path, t)
-		}
+		return s.settle(d)
 	case SkippedTask:
 		t := s.task(d.Path)
 		if t.Status != "" && t.Status != TaskCancelled && t.Status != TaskWaiting {
@@ -229,6 +197,50 @@ func (s *State) decision(d *Decision) error {
 		}
 	default:
 		return fmt.Errorf("unknown decision %q", d.Kind)
+	}
+	return nil
+}
+
+// start begins an attempt of a task.
+func (s *State) start(d *Decision) error {
+	t := s.task(d.Path)
+	if t.Status != "" && t.Status != TaskWaiting && t.Status != TaskCancelled || d.Attempt != t.Attempt+1 {
+		return fmt.Errorf("attempt %d of %s can't start: it is %s at attempt %d", d.Attempt, d.Path, t.Status, t.Attempt)
+	}
+	s.move(d.Path, t, TaskRunning)
+	t.Attempt, t.Schema, t.Policy, t.Reason, t.Kept = d.Attempt, d.Schema, d.Policy, "", false
+	t.Budgets, t.Tracking, t.Refused = d.Budgets, d.Tracking, nil
+	s.clockOn(t)
+	if d.Deadline != 0 {
+		t.Deadline = d.Deadline
+	}
+	if d.InputHash != "" {
+		t.InputHash, t.Input = d.InputHash, d.Input
+	}
+	t.Delegate = d.Policy != nil && d.Policy.Delegate != nil
+	if d.Fork != "" {
+		t.Fork = d.Fork
+	}
+	return nil
+}
+
+// settle says what becomes of a task that waits: another attempt, or none.
+func (s *State) settle(d *Decision) error {
+	t := s.waiting[d.Path]
+	if t == nil {
+		return fmt.Errorf("%s of %s, which does not wait for an attempt", d.Kind, d.Path)
+	}
+	switch d.Kind {
+	case Retried:
+		t.At = d.At
+	case GaveUp:
+		s.end(d.Path, t, TaskGaveUp)
+		t.Frame, t.Tolerated = s.Frame, d.Yes
+		if d.Failure != nil {
+			t.Failure = d.Failure
+		}
+	case Settled:
+		s.reset(d.Path, t)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/artifact"
-	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/memory"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 )
@@ -46,54 +46,32 @@ func remembering(t *testing.T) *lanes.Store {
 // section audits a directory with a memory, and with files that fail once, and returns what the report says has changed.
 func section(t *testing.T, store memory.Store, in Input) string {
 	t.Helper()
-	home := t.TempDir()
-	runs, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(home, "cairn.db"), Synchronous: sqlite.Normal})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer runs.Close()
-	files, err := artifact.Open(filepath.Join(home, "artifacts"))
+	dir := t.TempDir()
+	files, err := artifact.Open(filepath.Join(dir, "artifacts"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	rt := &memory.Runtime{Store: store}
-	e, err := engine.Open(t.Context(), engine.Config{Store: runs, Artifacts: &clumsy{Dir: files}, Workflows: []cairn.Definer{Workflow},
+	home, err := runtest.Open(t.Context(), dir, engine.Config{Artifacts: &clumsy{Dir: files}, Workflows: []cairn.Definer{Workflow},
 		Middleware: []engine.Middleware{rt.Middleware}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close(t.Context())
-	raw, err := json.Marshal(in)
+	defer home.Close()
+	r, err := runtest.Perform(t.Context(), home, Workflow, "", in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := e.Start(t.Context(), "audit", raw, engine.StartOptions{})
+	text, err := home.Text(t.Context(), r.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := run.Wait(t.Context())
-	if err != nil || outcome.Failure != nil {
-		t.Fatal(err, outcome.Failure)
-	}
-	var r Report
-	if err := json.Unmarshal(outcome.Result, &r); err != nil {
-		t.Fatal(err)
-	}
-	f, err := files.Get(t.Context(), r.File.Hash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text2, ok := strings.Cut(string(text), "## Since the last audit\n\n")
+	_, since, ok := strings.Cut(text, "## Since the last audit\n\n")
 	if !ok {
 		t.Fatalf("the report says nothing of the last one:\n%s", text)
 	}
-	text2, _, _ = strings.Cut(text2, "\n## ")
-	return strings.TrimSpace(text2)
+	since, _, _ = strings.Cut(since, "\n## ")
+	return strings.TrimSpace(since)
 }
 
 // TestSinceTheLastAudit: the task is tried twice each time, and the second attempt compares with the last audit, not with

@@ -4,53 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/artifact"
-	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 )
 
-// perform runs the workflow in a directory of its own and returns the outcome and how many frames it took.
-func perform(ctx context.Context, home string, in Input) (engine.Outcome, []string, error) {
-	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(home, "cairn.db")})
+// perform runs the workflow in a directory of its own.
+func perform(ctx context.Context, dir string, in Input) (engine.Outcome, error) {
+	home, err := runtest.Open(ctx, dir, engine.Config{Workflows: []cairn.Definer{Workflow}})
 	if err != nil {
-		return engine.Outcome{}, nil, err
+		return engine.Outcome{}, err
 	}
-	defer store.Close()
-	files, err := artifact.Open(filepath.Join(home, "artifacts"))
-	if err != nil {
-		return engine.Outcome{}, nil, err
-	}
-	e, err := engine.Open(ctx, engine.Config{Store: store, Artifacts: files, Workflows: []cairn.Definer{Workflow}})
-	if err != nil {
-		return engine.Outcome{}, nil, err
-	}
-	defer e.Close(ctx)
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return engine.Outcome{}, nil, err
-	}
-	run, err := e.Start(ctx, "audit", raw, engine.StartOptions{ID: "a"})
-	if err != nil {
-		return engine.Outcome{}, nil, err
-	}
-	outcome, err := run.Wait(ctx)
-	if err != nil {
-		return outcome, nil, err
-	}
-	_, lines, err := engine.Load(ctx, store, "a")
-	var paths []string
-	for path := range lines {
-		paths = append(paths, path)
-	}
-	return outcome, paths, err
+	defer home.Close()
+	return home.Run(ctx, "audit", "a", in)
 }
 
 func Example() {
@@ -59,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(home)
-	outcome, _, err := perform(context.Background(), home, Input{Dir: "testdata/shop"})
+	outcome, err := perform(context.Background(), home, Input{Dir: "testdata/shop"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,25 +53,16 @@ func Example() {
 
 // The artifact is the report that the library alone writes of the same directory.
 func TestWorkflowReport(t *testing.T) {
-	home := t.TempDir()
-	outcome, paths, err := perform(t.Context(), home, Input{Dir: "testdata/shop"})
-	if err != nil || outcome.Failure != nil {
-		t.Fatal(err, outcome.Failure)
-	}
-	var r Report
-	if err := json.Unmarshal(outcome.Result, &r); err != nil {
-		t.Fatal(err)
-	}
-	files, err := artifact.Open(filepath.Join(home, "artifacts"))
+	home, err := runtest.Open(t.Context(), t.TempDir(), engine.Config{Workflows: []cairn.Definer{Workflow}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := files.Get(t.Context(), r.File.Hash)
+	defer home.Close()
+	r, err := runtest.Perform(t.Context(), home, Workflow, "a", Input{Dir: "testdata/shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	got, err := io.ReadAll(f)
+	got, err := home.Text(t.Context(), r.File)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,16 +70,17 @@ func TestWorkflowReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != string(want) {
+	if got != string(want) {
 		t.Errorf("the artifact is\n%s", got)
 	}
-	if len(paths) != 2+2*r.Packages {
-		t.Errorf("nodes of the plan: %q", paths)
+	_, lines, err := engine.Load(t.Context(), home.Runs, "a")
+	if err != nil || len(lines) != 2+2*r.Packages {
+		t.Errorf("nodes of the plan: %q, %v", slices.Collect(maps.Keys(lines)), err)
 	}
 }
 
 func TestWorkflowLimit(t *testing.T) {
-	outcome, _, err := perform(t.Context(), t.TempDir(), Input{Dir: "testdata/shop", Max: 2})
+	outcome, err := perform(t.Context(), t.TempDir(), Input{Dir: "testdata/shop", Max: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +91,7 @@ func TestWorkflowLimit(t *testing.T) {
 
 // A directory that is not there will not come by trying again.
 func TestWorkflowNoDirectory(t *testing.T) {
-	outcome, _, err := perform(t.Context(), t.TempDir(), Input{Dir: "testdata/nowhere"})
+	outcome, err := perform(t.Context(), t.TempDir(), Input{Dir: "testdata/nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}

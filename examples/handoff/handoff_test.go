@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
-	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/examples/handoff"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 )
 
 // The migration takes four runs. Each is handed the state that is printed, and nothing else: it begins without a task, an
@@ -23,30 +22,22 @@ func Example() {
 	dir, err := os.MkdirTemp("", "handoff")
 	check(err)
 	defer os.RemoveAll(dir)
-	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db")})
+	home, err := runtest.Open(ctx, dir, engine.Config{Workflows: []cairn.Definer{handoff.Workflow}})
 	check(err)
-	defer store.Close()
-	e, err := engine.Open(ctx, engine.Config{Store: store, Workflows: []cairn.Definer{handoff.Workflow}})
-	check(err)
-	defer e.Close(ctx)
-
-	input, err := engine.ExampleInput(handoff.Workflow.Define())
-	check(err)
-	run, err := e.Start(ctx, "handoff", input, engine.StartOptions{ID: "shop"})
-	check(err)
-	outcome, err := run.Wait(ctx)
+	defer home.Close()
+	outcome, err := home.Run(ctx, "handoff", "shop", handoff.Workflow.Example)
 	check(err)
 
 	for id := "shop"; id != ""; {
-		info, err := store.Run(ctx, id)
+		info, err := home.Runs.Run(ctx, id)
 		check(err)
-		state, _, err := engine.Load(ctx, store, id)
+		state, _, err := engine.Load(ctx, home.Runs, id)
 		check(err)
 		fmt.Printf("%s: generation %d, %s, %d tokens\n", id, info.Generation, info.Status, state.Ledgers["#aspects"].Spent.Tokens)
 		if state.Envelope != nil {
 			fmt.Printf("  was handed %s\n", state.Envelope.State)
 		}
-		fmt.Printf("  began with %d tasks, then did %v\n", tasksAtStart(ctx, store, id), slices.Sorted(maps.Keys(state.Tasks)))
+		fmt.Printf("  began with %d tasks, then did %v\n", tasksAtStart(ctx, home.Runs, id), slices.Sorted(maps.Keys(state.Tasks)))
 		id = info.Successor
 	}
 	var report handoff.Report

@@ -13,11 +13,10 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
-	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/examples/internal/chattest"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/internal/sample"
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -200,35 +199,16 @@ func TestARealAgent(t *testing.T) {
 		}
 		return write(w)
 	})
-	dir := t.TempDir()
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(dir, "cairn.db")})
+	home, err := runtest.Open(t.Context(), t.TempDir(), engine.Config{Workflows: []cairn.Definer{Workflow}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	files, err := artifact.Open(filepath.Join(dir, "artifacts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.Open(t.Context(), engine.Config{Store: store, Artifacts: files, Workflows: []cairn.Definer{Workflow}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close(t.Context())
+	defer home.Close()
 	in := lampInput()
 	in.Agent = "chat:some-model@" + server + "/v1"
-	raw, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := e.Start(t.Context(), Workflow.Name, raw, engine.StartOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := run.Wait(t.Context())
-	var report Report
-	if err != nil || out.Failure != nil || json.Unmarshal(out.Result, &report) != nil || len(report.Claims) != 10 || report.Rejected != 2 {
-		t.Errorf("%+v, %v", out, err)
+	report, err := runtest.Perform(t.Context(), home, Workflow, "", in)
+	if err != nil || len(report.Claims) != 10 || report.Rejected != 2 {
+		t.Errorf("%+v, %v", report, err)
 	}
 	for _, who := range []string{"some-model You plan ", "some-model You answe", "some-model You write"} {
 		if _, ok := asked.Load(who); !ok {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/artifact"
-	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/research"
 )
 
@@ -22,24 +20,15 @@ func Example() {
 	dir, err := os.MkdirTemp("", "research")
 	check(err)
 	defer os.RemoveAll(dir)
-	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db")})
+	home, err := runtest.Open(ctx, dir, engine.Config{Workflows: []cairn.Definer{research.Workflow}})
 	check(err)
-	defer store.Close()
-	files, err := artifact.Open(filepath.Join(dir, "artifacts"))
-	check(err)
-	e, err := engine.Open(ctx, engine.Config{Store: store, Artifacts: files, Workflows: []cairn.Definer{research.Workflow}})
-	check(err)
-	defer e.Close(ctx)
+	defer home.Close()
 
 	in := *research.Workflow.Example
 	in.Dir = filepath.Join(dir, "documents")
-	raw, err := json.Marshal(in)
+	report, err := runtest.Perform(ctx, home, research.Workflow, "lamp", in)
 	check(err)
-	run, err := e.Start(ctx, "research", raw, engine.StartOptions{ID: "lamp"})
-	check(err)
-	outcome, err := run.Wait(ctx)
-	check(err)
-	state, _, err := engine.Load(ctx, store, "lamp")
+	state, _, err := engine.Load(ctx, home.Runs, "lamp")
 	check(err)
 	for _, path := range []string{"plan", "fuel/research", "lens/research", "money/research", "rights/research"} {
 		fmt.Printf("%s: %d tokens\n", path, state.Tasks[path].Spent.Tokens)
@@ -49,15 +38,10 @@ func Example() {
 	for _, r := range round.Rejected {
 		fmt.Println("rejected:", r.Claim, r.Why)
 	}
-	var report research.Report
-	check(json.Unmarshal(outcome.Result, &report))
 	fmt.Printf("%d claims from %d documents in %d rounds\n\n", len(report.Claims), len(report.Sources), report.Rounds)
-	file, err := files.Get(ctx, report.File.Hash)
+	text, err := home.Text(ctx, report.File)
 	check(err)
-	defer file.Close()
-	text, err := io.ReadAll(file)
-	check(err)
-	fmt.Printf("%s", text)
+	fmt.Print(text)
 	// Output:
 	// plan: 2168 tokens
 	// fuel/research: 4462 tokens

@@ -1,7 +1,6 @@
 package review
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,9 +13,10 @@ import (
 	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/enginetest"
-	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/examples/internal/chattest"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/internal/sample"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/scripted"
@@ -70,7 +70,7 @@ func TestAnUnknownEdit(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := implementer(Input{Dir: dir})
-			dead := disk{new(sync.Mutex), map[string]json.RawMessage{}}
+			dead := &calltest.Journal{}
 			spec := task.Task[Change]{ID: change, Agent: w, Prompt: func(*cairn.View) string { return "mend Clamp" }}.Lower().Task
 			try := func(attempt int) (cairn.Result, error) {
 				call := &cairn.Call{Path: "implement", Attempt: attempt, IdempotencyKey: "k", Input: json.RawMessage(`"mend Clamp"`), Journal: dead}
@@ -79,9 +79,9 @@ func TestAnUnknownEdit(t *testing.T) {
 			if _, err := try(1); err != nil {
 				t.Fatal(err)
 			}
-			for name := range dead.records { // as if the process had died in the first edit
+			for name := range dead.Records { // as if the process had died in the first edit
 				if !strings.HasSuffix(name, ".start") && !strings.Contains(name, ".turn.1") && !strings.HasSuffix(name, ".turn.2") && !strings.HasSuffix(name, ".turn.2.tool.1.intent") {
-					delete(dead.records, name)
+					delete(dead.Records, name)
 				}
 			}
 			if !happened {
@@ -93,7 +93,7 @@ func TestAnUnknownEdit(t *testing.T) {
 			if err != nil || string(result.Output) != `{"summary":"Clamp returns high for a v above it."}` {
 				t.Errorf("%s, %v", result.Output, err)
 			}
-			if unknown, ok := dead.records["loop."+conversation(dead)+".turn.2.tool.1"]; !ok || !strings.Contains(string(unknown), "unknown") {
+			if unknown, ok := dead.Records["loop."+conversation(dead)+".turn.2.tool.1"]; !ok || !strings.Contains(string(unknown), "unknown") {
 				t.Errorf("it was not told: %s", unknown)
 			}
 			if code, err := os.ReadFile(filepath.Join(dir, codeFile)); err != nil || strings.Count(string(code), "return high\n") != 1 || strings.Count(string(code), "return low\n") != 1 {
@@ -104,8 +104,8 @@ func TestAnUnknownEdit(t *testing.T) {
 }
 
 // conversation is the name of the one in a journal.
-func conversation(d disk) string {
-	for name := range d.records {
+func conversation(d *calltest.Journal) string {
+	for name := range d.Records {
 		if rest, ok := strings.CutPrefix(name, "loop."); ok {
 			if id, ok := strings.CutSuffix(rest, ".start"); ok {
 				return id
@@ -125,28 +125,14 @@ func TestARealAgent(t *testing.T) {
 		}
 		return implement(w)
 	})
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
+	home, err := runtest.Open(t.Context(), t.TempDir(), engine.Config{Workflows: []cairn.Definer{Workflow}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{Workflow}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close(t.Context())
-	in, err := json.Marshal(Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + server + "/v1", Budget: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := e.Start(t.Context(), Workflow.Name, in, engine.StartOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := run.Wait(t.Context())
-	var report Report
-	if err != nil || out.Failure != nil || json.Unmarshal(out.Result, &report) != nil || !report.Approved || len(report.Log) != 6 {
-		t.Errorf("%+v, %v", out, err)
+	defer home.Close()
+	report, err := runtest.Perform(t.Context(), home, Workflow, "", Input{Goal: "mend Clamp", Dir: t.TempDir(), Agent: "chat:some-model@" + server + "/v1", Budget: 1 << 30})
+	if err != nil || !report.Approved || len(report.Log) != 6 {
+		t.Errorf("%+v, %v", report, err)
 	}
 	for _, who := range []string{"some-model You mend ", "some-model You revie"} {
 		if _, ok := asked.Load(who); !ok {
@@ -154,25 +140,3 @@ func TestARealAgent(t *testing.T) {
 		}
 	}
 }
-
-// disk is a journal that outlives attempts.
-type disk struct {
-	mu      *sync.Mutex // guards records
-	records map[string]json.RawMessage
-}
-
-func (d disk) Lookup(name string) (json.RawMessage, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	raw, ok := d.records[name]
-	return raw, ok
-}
-
-func (d disk) Record(_ context.Context, name string, value json.RawMessage) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.records[name] = value
-	return nil
-}
-
-func (disk) Heartbeat(json.RawMessage) {}

@@ -2,7 +2,6 @@ package review_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/review"
 	"github.com/cairnrun/cairn/memory"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
@@ -24,27 +23,22 @@ func Example() {
 	dir, err := os.MkdirTemp("", "review")
 	check(err)
 	defer os.RemoveAll(dir)
-	runs, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db")})
+	rt := &memory.Runtime{}
+	home, err := runtest.Open(ctx, dir, engine.Config{Workflows: []cairn.Definer{review.Workflow}, Middleware: []engine.Middleware{rt.Middleware}})
 	check(err)
-	defer runs.Close()
-	store, err := lanes.Open(ctx, lanes.Config{DB: runs.DB()})
+	defer home.Close()
+	store, err := lanes.Open(ctx, lanes.Config{DB: home.Runs.DB()})
 	check(err)
-	rt := &memory.Runtime{Store: store}
-	e, err := engine.Open(ctx, engine.Config{Store: runs, Workflows: []cairn.Definer{review.Workflow}, Middleware: []engine.Middleware{rt.Middleware}})
-	check(err)
-	defer e.Close(ctx)
+	rt.Store = store
 
 	for _, name := range []string{"first", "second"} {
-		in, err := json.Marshal(review.Input{Goal: "Clamp returns the wrong bound for a v above high.", Dir: filepath.Join(dir, name), Budget: 50_000})
-		check(err)
-		run, err := e.Start(ctx, "review", in, engine.StartOptions{ID: name})
-		check(err)
-		outcome, err := run.Wait(ctx)
+		report, err := runtest.Perform(ctx, home, review.Workflow, name,
+			review.Input{Goal: "Clamp returns the wrong bound for a v above high.", Dir: filepath.Join(dir, name), Budget: 50_000})
 		check(err)
 		for id := name; id != ""; {
-			info, err := runs.Run(ctx, id)
+			info, err := home.Runs.Run(ctx, id)
 			check(err)
-			state, _, err := engine.Load(ctx, runs, id)
+			state, _, err := engine.Load(ctx, home.Runs, id)
 			check(err)
 			fmt.Printf("%s: %s, %d tokens, %v\n", id, info.Status, state.Ledgers["#aspects"].Spent.Tokens, slices.Sorted(maps.Keys(state.Tasks)))
 			if state.Envelope != nil {
@@ -52,8 +46,6 @@ func Example() {
 			}
 			id = info.Successor
 		}
-		var report review.Report
-		check(json.Unmarshal(outcome.Result, &report))
 		for _, line := range report.Log {
 			fmt.Println("-", line)
 		}

@@ -2,15 +2,13 @@ package runbook_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
-	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/examples/internal/runtest"
 	"github.com/cairnrun/cairn/examples/runbook"
 	"github.com/cairnrun/cairn/memory"
 	"github.com/cairnrun/cairn/memory/consolidate"
@@ -24,26 +22,24 @@ func Example() {
 	dir, err := os.MkdirTemp("", "runbook")
 	check(err)
 	defer os.RemoveAll(dir)
-	runs, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db")})
-	check(err)
-	defer runs.Close()
-	store, err := lanes.Open(ctx, lanes.Config{DB: runs.DB()})
-	check(err)
-	rt := &memory.Runtime{Store: store}
-	e, err := engine.Open(ctx, engine.Config{Store: runs, Workflows: []cairn.Definer{runbook.Workflow, runbook.Rules},
+	rt := &memory.Runtime{}
+	home, err := runtest.Open(ctx, dir, engine.Config{Workflows: []cairn.Definer{runbook.Workflow, runbook.Rules},
 		Middleware: []engine.Middleware{rt.Middleware, show}})
 	check(err)
-	defer e.Close(ctx)
+	defer home.Close()
+	store, err := lanes.Open(ctx, lanes.Config{DB: home.Runs.DB()})
+	check(err)
+	rt.Store = store
 
 	incident := func(service, alert string) {
-		var r runbook.Resolution
-		check(json.Unmarshal(perform(ctx, e, "runbook", runbook.Incident{Service: service, Alert: alert}), &r))
+		r, err := runtest.Perform(ctx, home, runbook.Workflow, "", runbook.Incident{Service: service, Alert: alert})
+		check(err)
 		fmt.Printf("%s: knew %s, %s after %d minutes\n\n", r.Service, r.Knew, r.Mended, r.Minutes)
 	}
 	incident("checkout", "answers 503 since the deploy")
 	incident("search", "times out since the deploy")
-	var out consolidate.Output
-	check(json.Unmarshal(perform(ctx, e, "runbook-rules", consolidate.Input{Bank: runbook.Bank, Namespace: runbook.Namespace}), &out))
+	out, err := runtest.Perform(ctx, home, runbook.Rules, "", consolidate.Input{Bank: runbook.Bank, Namespace: runbook.Namespace})
+	check(err)
 	notes(ctx, store)
 	incident("cart", "answers 500 since the deploy")
 
@@ -99,20 +95,6 @@ func show(next cairn.Run) cairn.Run {
 		}
 		return next(ctx, call)
 	}
-}
-
-// perform runs a workflow and returns its result.
-func perform(ctx context.Context, e *engine.Engine, workflow string, in any) json.RawMessage {
-	raw, err := json.Marshal(in)
-	check(err)
-	run, err := e.Start(ctx, workflow, raw, engine.StartOptions{})
-	check(err)
-	outcome, err := run.Wait(ctx)
-	check(err)
-	if outcome.Failure != nil {
-		panic(outcome.Failure)
-	}
-	return outcome.Result
 }
 
 // notes prints what the bank has, whatever its status.

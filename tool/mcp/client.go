@@ -178,7 +178,7 @@ func (c *Client) tool(t *sdk.Tool, document json.RawMessage) (cairn.Tool, error)
 	if about == "" {
 		about = "A tool of " + c.server.Name + "."
 	}
-	opts := []tool.Option{tool.Timeout(c.server.Timeout)}
+	opts := []tool.Option{tool.Timeout(c.server.Timeout), tool.Bound(c.server.bound())}
 	repeatable := slices.Contains(c.server.Reads, t.Name)
 	switch {
 	case slices.Contains(c.server.Idempotent, t.Name) && !repeatable:

@@ -221,6 +221,55 @@ func TestServersSeeLittleOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestBound: tools tell which server they are of and what of it is allowed, without what authorizes.
+func TestBound(t *testing.T) {
+	t.Setenv("OTHER_TOKEN", "CANARY of this process")
+	dir := t.TempDir()
+	bound := func(change func(*mcp.Server)) string {
+		s := stdio(t, dir, "say-back")
+		s.Inherit, s.Dir = []string{"OTHER_TOKEN"}, dir
+		s.Env = append(s.Env, "API_KEY=CANARY")
+		change(&s)
+		_, tools := connect(t, s)
+		got := tools["out_say_back"].Bound
+		if strings.Contains(got, "CANARY") {
+			t.Errorf("bound to %s", got)
+		}
+		return got
+	}
+	web := func(path string) func(*mcp.Server) {
+		at := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return foreign(dir) }, nil))
+		t.Cleanup(at.Close)
+		return func(s *mcp.Server) {
+			s.Command, s.Dir, s.Inherit, s.Env = nil, "", nil, nil
+			s.URL, s.Header = strings.Replace(at.URL, "://", "://CANARY:CANARY@", 1)+path+"?token=CANARY", http.Header{"Authorization": {"Bearer CANARY"}}
+		}
+	}
+	same := func(*mcp.Server) {}
+	one := bound(same)
+	for name, again := range map[string]func(*mcp.Server){"again": same, "with a newer key": func(s *mcp.Server) { s.Env[1] = "API_KEY=CANARY, a newer one" }} {
+		if got := bound(again); got != one {
+			t.Errorf("one server %s is %s, and was %s", name, got, one)
+		}
+	}
+	seen := map[string]string{}
+	for name, change := range map[string]func(*mcp.Server){
+		"base":      same,
+		"directory": func(s *mcp.Server) { s.Dir = t.TempDir() },
+		"arguments": func(s *mcp.Server) { s.Command = append(s.Command, "more") },
+		"variable":  func(s *mcp.Server) { s.Env[0] = serverEnv + "=" + t.TempDir() },
+		"allowed":   func(s *mcp.Server) { s.Allow = append(s.Allow, "length") },
+		"web":       web("/a"),
+		"other web": web("/a"),
+	} {
+		got := bound(change)
+		if other, twice := seen[got]; twice {
+			t.Errorf("%s is bound as %s: %s", name, other, got)
+		}
+		seen[got] = name
+	}
+}
+
 func TestALostProgramIsStartedAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := stdio(t, dir, "die", "die-reading", "say-back")

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/internal/process"
+	"github.com/cairnrun/cairn/internal/schema"
+	"github.com/cairnrun/cairn/internal/secret"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -70,6 +73,42 @@ func (s Server) filled() (Server, error) {
 		return s, &cairn.Error{Code: Invalid, Message: fmt.Sprintf("MCP server %q: %s", s.Name, strings.Join(wrong, "; ")), Next: "mend the mcp.Server"}
 	}
 	return s, nil
+}
+
+// bound is the server and what of it is allowed, for cairn.Tool.Bound. Credentials are left out, and so are the values of this
+// process's variables; of either it has the names.
+func (s Server) bound() string {
+	at := struct {
+		Command                   []string
+		Dir, URL                  string
+		Inherit, Variables, Allow []string
+	}{slices.Clone(s.Command), s.Dir, "", slices.Sorted(slices.Values(s.Inherit)), nil, slices.Sorted(slices.Values(s.Allow))}
+	for i, argument := range at.Command {
+		at.Command[i] = secret.Redact(argument, s.secrets()...)
+	}
+	for _, pair := range s.Env {
+		if name, _, _ := strings.Cut(pair, "="); secret.Named(name) {
+			pair = name
+		}
+		at.Variables = append(at.Variables, pair)
+	}
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
+		query := u.Query()
+		for name := range query {
+			if secret.Named(name) {
+				query.Del(name)
+			}
+		}
+		u.User, u.RawQuery = nil, query.Encode()
+		at.URL = u.String()
+	} else if dir, err := filepath.Abs(s.Dir); err == nil { // or the working directory is gone
+		at.Dir = dir
+	}
+	raw, err := schema.Encode(at) // of text: it can't fail
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }
 
 // transport is a new way to the server, and what ends a program's whole group.

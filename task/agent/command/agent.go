@@ -177,10 +177,15 @@ func (a *Agent) Identity() string {
 		Todo                        bool `json:",omitempty"`
 		// Delegates are who works behind the tools.
 		Delegates []string
-	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, a.cfg.Offload, a.cfg.Todo, nil}
+		// Bound is what the tools work on, as far as they tell.
+		Bound []string `json:",omitempty"`
+	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, a.cfg.Offload, a.cfg.Todo, nil, nil}
 	for _, t := range a.cfg.Tools {
 		if t.Delegation != nil {
 			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
+		}
+		if t.Bound != "" {
+			config.Bound = append(config.Bound, t.Name+" "+t.Bound)
 		}
 		config.Tools = append(config.Tools, spec{t.Name, t.Description, string(t.Schema)})
 	}

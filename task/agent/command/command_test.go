@@ -771,6 +771,12 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s twice", a)
 		}
 	}
+	bound := func(to string) string {
+		return p.agent("claude", "works", func(c *command.Config) { c.Tools = []cairn.Tool{{Name: "x", Bound: to}} }).Identity()
+	}
+	if here, again, there := bound("here"), bound("here"), bound("there"); here == there || here != again {
+		t.Error("what tools work on is not told apart")
+	}
 	delegating := p.agent("codex", "works", func(c *command.Config) {
 		c.Writer = true
 		c.Tools = []cairn.Tool{{Name: "d", Delegation: &cairn.Delegation{Models: []string{"small", model}, Writes: []string{"there"}}}}

@@ -1,7 +1,6 @@
 package delegate_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/delegate"
 	"github.com/cairnrun/cairn/task/agent/loop"
@@ -83,31 +83,7 @@ func does(name, answer string, options ...tool.Option) cairn.Tool {
 	return tool.New(name, "does "+name, func(context.Context, struct{}) (string, error) { return answer, nil }, options...)
 }
 
-// disk is a journal, purse a meter, files artifacts.
-type disk struct {
-	mu      sync.Mutex // guards records
-	records map[string]json.RawMessage
-}
-
-func (d *disk) Lookup(name string) (json.RawMessage, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	raw, ok := d.records[name]
-	return raw, ok
-}
-
-func (d *disk) Record(_ context.Context, name string, value json.RawMessage) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.records == nil {
-		d.records = map[string]json.RawMessage{}
-	}
-	d.records[name] = bytes.Clone(value)
-	return nil
-}
-
-func (d *disk) Heartbeat(json.RawMessage) {}
-
+// purse is a meter.
 type purse struct {
 	mu    sync.Mutex // guards the rest
 	own   int64
@@ -139,9 +115,9 @@ func (p *purse) Spend(u cairn.Usage) {
 
 // desk runs attempts of one task.
 type desk struct {
-	disk    disk
+	disk    calltest.Journal
 	purse   purse
-	files   files
+	files   calltest.Files
 	attempt int
 	memory  string
 	result  cairn.Result

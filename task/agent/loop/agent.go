@@ -123,10 +123,15 @@ func (a *Agent) Identity() string {
 		Repairs   int
 		// Delegates are who works behind the tools.
 		Delegates []string `json:",omitempty"`
-	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs, nil}
+		// Bound is what the tools work on, as far as they tell.
+		Bound []string `json:",omitempty"`
+	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs, nil, nil}
 	for _, t := range a.Tools {
 		if t.Delegation != nil {
 			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
+		}
+		if t.Bound != "" {
+			config.Bound = append(config.Bound, t.Name+" "+t.Bound)
 		}
 		config.Tools = append(config.Tools, window.ToolOf(t))
 	}
