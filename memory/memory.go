@@ -112,24 +112,24 @@ func (m Memory) Check(t *cairn.TaskSpec) error {
 	return err
 }
 
-// named is a list of names in its order, each once: what is named twice is not recalled or written twice. A nil list stays nil.
-func named(list []string) []string {
+// eachOnce is a list of names in its order, each once: what is named twice is not recalled or written twice. A nil list stays nil.
+func eachOnce(list []string) []string {
 	if list == nil {
 		return nil
 	}
-	once := make([]string, 0, len(list))
+	kept := make([]string, 0, len(list))
 	for _, name := range list {
-		if !slices.Contains(once, name) {
-			once = append(once, name)
+		if !slices.Contains(kept, name) {
+			kept = append(kept, name)
 		}
 	}
-	return once
+	return kept
 }
 
 // spec is the memory as data, with all that is wrong with it.
 func (m Memory) spec() (cairn.MemorySpec, error) {
-	s := cairn.MemorySpec{Banks: named(m.Banks), WriteBanks: named(m.WriteBanks), Tags: m.Tags, Recall: m.Recall.mode, Query: m.Recall.query, Budget: string(m.Budget),
-		MaxTokens: m.MaxTokens, Primers: named(m.Primers), Retain: string(m.Retain), Tools: string(m.Tools)}
+	s := cairn.MemorySpec{Banks: eachOnce(m.Banks), WriteBanks: eachOnce(m.WriteBanks), Tags: m.Tags, Recall: m.Recall.mode, Query: m.Recall.query, Budget: string(m.Budget),
+		MaxTokens: m.MaxTokens, Primers: eachOnce(m.Primers), Retain: string(m.Retain), Tools: string(m.Tools)}
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("memory: "+format, args...)) }
 	if m.Bank != "" {
