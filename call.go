@@ -16,8 +16,7 @@ type Call struct {
 	// Attempt counts from 1 and never repeats within a run and path.
 	Attempt int
 	// Booked is the last attempt of the task that is committed with all that it and those before have used; 0 is none. What the
-	// ones between it and this one have used was lost with their process: whoever finds it in the journal tells the Meter. Of what
-	// the Meter was told before a Record the engine loses nothing: it books that itself when it resumes the run.
+	// ones between it and this one have used was lost with their process: whoever finds it in the journal tells the Meter.
 	Booked int
 	// IdempotencyKey is the same for all attempts of a task, across resumes. Hand it to outside systems.
 	IdempotencyKey string
@@ -45,7 +44,7 @@ type Call struct {
 type Journal interface {
 	// Lookup returns what an earlier attempt, or this one, recorded under the name.
 	Lookup(name string) (json.RawMessage, bool)
-	// Record stores a finished sub-step, and with it what the attempt's Meter was told until then. It returns after both are durable.
+	// Record stores a finished sub-step. It returns after the record is durable.
 	Record(ctx context.Context, name string, value json.RawMessage) error
 	// Heartbeat tells that the attempt lives and what the next one should know. It does not wait.
 	Heartbeat(detail json.RawMessage)

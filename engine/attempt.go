@@ -66,7 +66,7 @@ func (r *Run) work(ctx context.Context, s core.Start, m *meter, ev core.Event) c
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &cairn.Failure{Code: cairn.TaskTimeout, Message: fmt.Sprintf("the attempt took longer than %s", d)})
 		defer cancel()
 	}
-	journal, err := r.journal(ctx, s, m)
+	journal, err := r.journal(ctx, s)
 	if err != nil {
 		return ended(ctx, m, ev, cairn.Result{}, err)
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +19,6 @@ type journal struct {
 	r       *Run
 	path    string
 	attempt int
-	meter   *meter
 	// last is the detail an earlier attempt left.
 	last json.RawMessage
 	beat chan struct{}
@@ -32,14 +28,11 @@ type journal struct {
 	steps  map[string]json.RawMessage
 	detail json.RawMessage
 	unsent bool
-	// notes counts the entries that say what the attempt has used, owed are those of them that may not be written.
-	notes int
-	owed  []Entry
 }
 
 // journal reads what earlier attempts have recorded. The first attempt has nothing to read.
-func (r *Run) journal(ctx context.Context, s core.Start, m *meter) (*journal, error) {
-	j := &journal{r: r, path: s.Path, attempt: s.Attempt, meter: m, beat: make(chan struct{}, 1), steps: map[string]json.RawMessage{}}
+func (r *Run) journal(ctx context.Context, s core.Start) (*journal, error) {
+	j := &journal{r: r, path: s.Path, attempt: s.Attempt, beat: make(chan struct{}, 1), steps: map[string]json.RawMessage{}}
 	if s.Attempt == 1 {
 		return j, nil
 	}
@@ -54,9 +47,6 @@ func (r *Run) journal(ctx context.Context, s core.Start, m *meter) (*journal, er
 	for _, e := range entries {
 		if e.Name == "" {
 			j.last = e.Value
-			continue
-		}
-		if strings.HasPrefix(e.Name, Reserved) {
 			continue
 		}
 		j.steps[e.Name] = e.Value
@@ -75,10 +65,6 @@ func (j *journal) Record(ctx context.Context, name string, value json.RawMessage
 	if name == "" {
 		return &cairn.Error{Code: InvalidInput, Run: j.r.id, Path: j.path, Message: "a step needs a name"}
 	}
-	if strings.HasPrefix(name, Reserved) {
-		return &cairn.Error{Code: InvalidInput, Run: j.r.id, Path: j.path, Message: fmt.Sprintf("the name %q is the engine's own", name),
-			Next: "give the step a name that does not begin with " + Reserved}
-	}
 	if err := j.write(ctx, name, value); err != nil {
 		return err
 	}
@@ -88,73 +74,10 @@ func (j *journal) Record(ctx context.Context, name string, value json.RawMessage
 	return nil
 }
 
-// write writes an entry, and with it what the attempt has used until now: whoever finds the entry after a kill finds that, too.
 func (j *journal) write(ctx context.Context, name string, value json.RawMessage) error {
-	notes, err := j.note()
-	if err != nil {
-		return err
-	}
-	err = j.r.ask(ctx, "writing to the journal of "+j.path, func() error {
-		return j.r.e.cfg.Store.Record(ctx, j.r.lease, append([]Entry{{Path: j.path, Name: name, Attempt: j.attempt, Value: value}}, notes...)...)
+	return j.r.ask(ctx, "writing to the journal of "+j.path, func() error {
+		return j.r.e.cfg.Store.Record(ctx, j.r.lease, Entry{Path: j.path, Name: name, Attempt: j.attempt, Value: value})
 	})
-	if err != nil && len(notes) > 0 { // they may be there: under their names they can be written again
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.owed = append(j.owed, notes...)
-	}
-	return err
-}
-
-// note makes entries of what was used and is in none yet.
-func (j *journal) note() ([]Entry, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	notes := j.owed
-	j.owed = nil
-	if used := j.meter.note(); len(used) > 0 {
-		value, err := json.Marshal(used)
-		if err != nil {
-			return nil, err
-		}
-		j.notes++
-		notes = append(notes, Entry{Path: j.path, Name: fmt.Sprintf("%s%08d", spentIn(j.attempt), j.notes), Attempt: j.attempt, Value: value})
-	}
-	return notes, nil
-}
-
-// spentIn is what the names of the entries begin with that say what an attempt has used.
-func spentIn(attempt int) string { return fmt.Sprintf("%sspent/%d/", Reserved, attempt) }
-
-// lost ends the attempts that were running under the owner before, if they have written down what they have used. No frame has
-// that yet: the end of an attempt is in the same frame as all that it has used.
-func (r *Run) lost(ctx context.Context) (events []core.Event, err error) {
-	tasks := r.m.State().Tasks
-	for _, path := range slices.Sorted(maps.Keys(tasks)) {
-		t := tasks[path]
-		if t.Status != core.TaskRunning {
-			continue
-		}
-		entries, err := r.e.cfg.Store.Entries(ctx, r.id, path)
-		if err != nil {
-			return nil, err
-		}
-		ev := core.Event{Kind: core.TaskLost, Path: path, Attempt: t.Attempt}
-		for _, e := range entries { // by name
-			if !strings.HasPrefix(e.Name, spentIn(t.Attempt)) {
-				continue
-			}
-			var used []cairn.Usage
-			if err := json.Unmarshal(e.Value, &used); err != nil {
-				return nil, &cairn.Error{Code: CorruptHistory, Run: r.id, Path: path, Message: "the entry " + e.Name + " of its journal can't be read", Err: err,
-					Next: "restore the database from a copy"}
-			}
-			ev.Usage = append(ev.Usage, used...)
-		}
-		if len(ev.Usage) > 0 {
-			events = append(events, ev)
-		}
-	}
-	return events, nil
 }
 
 // ask is patiently for an attempt. A store that stays away ends the driving of the run, not the task: that the disk is

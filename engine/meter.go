@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,8 +46,6 @@ type meter struct {
 	usage   []cairn.Usage
 	loose   core.Spent
 	refused *cairn.Breach
-	// noted is how many of usage the attempt's journal was given.
-	noted int
 }
 
 // start makes the meter of an attempt, as of the step that has started it.
@@ -156,15 +153,6 @@ func (m *meter) spend(u cairn.Usage) {
 	for _, a := range m.around {
 		a.loose.Use(u)
 	}
-}
-
-// note takes what the attempt has used since it was last asked.
-func (m *meter) note() []cairn.Usage {
-	m.all.mu.Lock()
-	defer m.all.mu.Unlock()
-	since := slices.Clip(m.usage[m.noted:])
-	m.noted = len(m.usage)
-	return since
 }
 
 // close books what a result brings and returns all that the attempt has used.

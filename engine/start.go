@@ -209,19 +209,15 @@ func (e *Engine) resume(ctx context.Context, id string, def cairn.Definition, le
 	m.Priced = e.priced
 	r := e.newRun(id, def, m, lease)
 	r.bytes = bytes
-	resumed := core.Event{Kind: core.RunResumed}
+	events := []core.Event{{Kind: core.RunResumed}}
 	if opts.Adopt {
-		resumed.Kind = core.CodeAdopted
+		events[0].Kind = core.CodeAdopted
 	} else if d := m.Verify(); d != nil {
-		if resumed.Failure, err = e.explain(ctx, id, d); err != nil {
+		if events[0].Failure, err = e.explain(ctx, id, d); err != nil {
 			return nil, core.Step{}, err
 		}
 	}
-	events, err := r.lost(ctx)
-	if err != nil {
-		return nil, core.Step{}, err
-	}
-	step, err := e.goOn(ctx, r, append(events, resumed))
+	step, err := e.goOn(ctx, r, events)
 	return r, step, err
 }
 

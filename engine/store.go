@@ -93,8 +93,8 @@ type Inbox interface {
 
 // Journal keeps what attempts record between frames.
 type Journal interface {
-	// Record adds or replaces entries under the lease, all of them or none: LEASE_LOST.
-	Record(ctx context.Context, lease Lease, entries ...Entry) error
+	// Record adds or replaces an entry under the lease: LEASE_LOST.
+	Record(ctx context.Context, lease Lease, e Entry) error
 	// Entries returns the entries of a path, or of the whole run for "".
 	Entries(ctx context.Context, run, path string) ([]Entry, error)
 }
@@ -231,13 +231,10 @@ type Item struct {
 	Event  core.Event
 }
 
-// Reserved is what the names of the engine's own entries begin with, which no body sees.
-const Reserved = "#engine/"
-
 // Entry is a record in a task's journal.
 type Entry struct {
 	Path string `json:"path"`
-	// Name is the sub-step's; the last heartbeat has the name "". The engine's own begin with Reserved.
+	// Name is the sub-step's; the last heartbeat has the name "".
 	Name    string          `json:"name"`
 	Attempt int             `json:"attempt"`
 	Value   json.RawMessage `json:"value"`

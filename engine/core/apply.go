@@ -66,11 +66,7 @@ func (s *State) attempt(e *Event) error {
 	if t == nil || t.Attempt != e.Attempt {
 		return fmt.Errorf("%s of %s attempt %d, which is not running", e.Kind, e.Path, e.Attempt)
 	}
-	at := s.Time
-	if e.Kind == TaskLost && !e.Graceful {
-		at = s.before // the time in which nobody drove the run is nobody's
-	}
-	s.booked(e.Path, t, outcomeOf(e, t), e.Usage, at)
+	s.booked(e.Path, t, outcomeOf(e, t), e.Usage, s.Time)
 	if !e.Unbegun {
 		t.Booked = e.Attempt
 	}

@@ -25,8 +25,7 @@ const (
 	TaskDone   EventKind = "done"
 	TaskFailed EventKind = "failed" // see TaskDone
 	// TaskLost says that an attempt ended without an outcome because its process stopped. Graceful ones, stopped by
-	// SIGTERM and waited for, do not count as losses. Of the others a new owner tells before RunResumed what they have used, as far
-	// as that is known.
+	// SIGTERM and waited for, do not count as losses.
 	TaskLost EventKind = "lost"
 
 	// HandedOver says that the successor Name can go on, HandoffRefused why there can be none: a permanent failure fails the

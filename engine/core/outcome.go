@@ -45,8 +45,6 @@ func (s *State) booked(path string, t *Task, outcome Outcome, usage []cairn.Usag
 func outcomeOf(e *Event, t *Task) Outcome {
 	told := t.Stopping != "" && t.Stopping != Draining
 	switch {
-	case e.Kind == TaskLost && !e.Graceful:
-		return AttemptLost
 	case told && (t.Stopping == Unmounted || e.Kind != TaskDone):
 		return AttemptCancelled
 	case e.Kind == TaskLost:

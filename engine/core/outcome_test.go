@@ -10,32 +10,6 @@ import (
 	"github.com/cairnrun/cairn/engine/core"
 )
 
-// TestUsageOfLostAttempts: a new owner tells what attempts have used that were lost with the one before. That is booked like any other
-// end, but for the time in which nobody drove the run, and also where today's code blocks the run.
-func TestUsageOfLostAttempts(t *testing.T) {
-	for name, other := range map[string]bool{"the same code": false, "other code": true} {
-		t.Run(name, func(t *testing.T) {
-			s := run(t, mount(retry(3, T("a")), T("out")))
-			def := s.def
-			if other {
-				def = run(t, mount(T("b"), T("out"))).def
-			}
-			s.now = s.now.Add(time.Hour)
-			s.restart(def, core.Event{Kind: core.TaskLost, Path: "a", Attempt: 1, Usage: []cairn.Usage{{Model: "m", Output: 7}}}, core.Event{Kind: core.RunResumed})
-			state := s.m.State()
-			if got := state.Ended(); len(got) != 1 || got[0].Path != "a" || got[0].Outcome != core.AttemptLost || got[0].Took >= 3_600_000 || len(got[0].Usage) != 1 {
-				t.Errorf("ended: %+v", got)
-			}
-			if a := state.Tasks["a"]; a.Losses != 1 || a.Booked != 1 || a.Spent.Tokens != 7 {
-				t.Errorf("the task is %+v", a)
-			}
-			if (state.Status == core.Blocked) != other || !other && s.attempt("a").Attempt != 2 {
-				t.Errorf("the run is %s", state.Status)
-			}
-		})
-	}
-}
-
 // TestEnded: every attempt is told of once, in the frame that it ends in, with what has become of it. That frames tell the
 // same as steps is checked by the simulation.
 func TestEnded(t *testing.T) {

@@ -251,10 +251,8 @@ func (s *sim) resume(def cairn.Definition) {
 	s.restart(def, core.Event{Kind: core.RunResumed})
 }
 
-// restart takes the run up by a new owner; the last event says so.
-func (s *sim) restart(def cairn.Definition, events ...core.Event) {
+func (s *sim) restart(def cairn.Definition, event core.Event) {
 	s.t.Helper()
-	event := &events[len(events)-1]
 	s.def, s.m = def, s.load(def)
 	if s.twin != nil {
 		s.twin = s.load(def)
@@ -265,7 +263,7 @@ func (s *sim) restart(def cairn.Definition, events ...core.Event) {
 		}
 	}
 	s.running, s.stopping, s.timers = nil, map[string]bool{}, map[string]int64{}
-	s.step(events...)
+	s.step(event)
 }
 
 // paths lists what runs and was not told to stop.

@@ -25,11 +25,11 @@ func (a *away) Commit(ctx context.Context, lease engine.Lease, c engine.Commit) 
 	return a.Store.Commit(ctx, lease, c)
 }
 
-func (a *away) Record(ctx context.Context, lease engine.Lease, entries ...engine.Entry) error {
+func (a *away) Record(ctx context.Context, lease engine.Lease, e engine.Entry) error {
 	if a.records {
 		return errFault
 	}
-	return a.Store.Record(ctx, lease, entries...)
+	return a.Store.Record(ctx, lease, e)
 }
 
 func (a *away) Entries(ctx context.Context, run, path string) ([]engine.Entry, error) {

@@ -62,8 +62,8 @@ func (o *oneMethod) Unread(ctx context.Context, owner string) ([]engine.Item, er
 	return o.of("Unread").Unread(ctx, owner)
 }
 
-func (o *oneMethod) Record(ctx context.Context, lease engine.Lease, entries ...engine.Entry) error {
-	return o.of("Record").Record(ctx, lease, entries...)
+func (o *oneMethod) Record(ctx context.Context, lease engine.Lease, e engine.Entry) error {
+	return o.of("Record").Record(ctx, lease, e)
 }
 
 func (o *oneMethod) Entries(ctx context.Context, run, path string) ([]engine.Entry, error) {

@@ -8,25 +8,20 @@ import (
 	"github.com/cairnrun/cairn/internal/dbfile"
 )
 
-// Record adds or replaces entries under the lease, all of them or none: LEASE_LOST.
-func (s *Store) Record(ctx context.Context, lease engine.Lease, entries ...engine.Entry) error {
+// Record adds or replaces an entry under the lease: LEASE_LOST.
+func (s *Store) Record(ctx context.Context, lease engine.Lease, e engine.Entry) error {
 	return s.write(ctx, lease.Run, func(tx *dbfile.Tx, no int64) error {
-		for _, e := range entries {
-			held, err := touch(tx, `INSERT INTO journal (run, path, name, attempt, value)
-				SELECT no, ?, ?, ?, ? FROM runs WHERE no = ? AND epoch = ? AND owner = ? AND owner <> '' `+replace,
-				e.Path, e.Name, e.Attempt, orEmpty(e.Value), no, lease.Epoch, lease.Owner)
-			if err != nil {
-				return err
-			}
-			if !held { // nor for the entries before it: nothing was written
-				r, err := numbered(&tx.ReadTx, lease.Run, no)
-				if err != nil {
-					return err
-				}
-				return lost(r, lease)
-			}
+		held, err := touch(tx, `INSERT INTO journal (run, path, name, attempt, value)
+			SELECT no, ?, ?, ?, ? FROM runs WHERE no = ? AND epoch = ? AND owner = ? AND owner <> '' `+replace,
+			e.Path, e.Name, e.Attempt, orEmpty(e.Value), no, lease.Epoch, lease.Owner)
+		if err != nil || held {
+			return err
 		}
-		return nil
+		r, err := numbered(&tx.ReadTx, lease.Run, no)
+		if err != nil {
+			return err
+		}
+		return lost(r, lease)
 	})
 }
 

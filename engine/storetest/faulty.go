@@ -133,8 +133,8 @@ func (f *FaultyStore) Unread(ctx context.Context, owner string) ([]engine.Item, 
 }
 
 // Record is Record of the store inside, or the fault.
-func (f *FaultyStore) Record(ctx context.Context, lease engine.Lease, entries ...engine.Entry) error {
-	return f.do(func() error { return f.inner.Record(ctx, lease, entries...) })
+func (f *FaultyStore) Record(ctx context.Context, lease engine.Lease, e engine.Entry) error {
+	return f.do(func() error { return f.inner.Record(ctx, lease, e) })
 }
 
 // Entries is Entries of the store inside, or the fault.

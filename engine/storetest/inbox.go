@@ -172,17 +172,6 @@ var journalRules = []rule{
 		f.ok(f.Record(f.ctx, r.lease, entry("p", "x", 2, `"new"`)))
 		f.equal(f.entries("r", "p"), []engine.Entry{entry("p", "", 1, `1`), entry("p", "x", 2, `"new"`)})
 	}},
-	{"entries that are recorded together are kept together", func(f *fixture) {
-		r := f.create("r")
-		f.ok(f.Record(f.ctx, r.lease, entry("p", "x", 1, `1`), entry("p", "y", 1, `2`), entry("q", "x", 1, `3`)))
-		f.equal(f.entries("r", ""), []engine.Entry{entry("p", "x", 1, `1`), entry("p", "y", 1, `2`), entry("q", "x", 1, `3`)})
-		f.clock.Advance(ttl)
-		old := r.lease
-		r.claim(claimBy("other"))
-		f.refused(f.Record(f.ctx, old, entry("p", "x", 2, `9`), entry("p", "z", 2, `9`)), engine.LeaseLost, "r")
-		f.equal(len(f.entries("r", "")), 3)
-		f.equal(f.entries("r", "q"), []engine.Entry{entry("q", "x", 1, `3`)})
-	}},
 	{"entries are a path's, or the whole run's", func(f *fixture) {
 		a, b := f.create("a"), f.create("b")
 		for _, path := range []string{"p", "p/q", "p[1]", "P"} {

@@ -340,17 +340,15 @@ func (m *model) Unread(_ context.Context, owner string) ([]engine.Item, error) {
 	return list, nil
 }
 
-func (m *model) Record(_ context.Context, l engine.Lease, entries ...engine.Entry) error {
+func (m *model) Record(_ context.Context, l engine.Lease, e engine.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.leased(l)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		r.entries = slices.DeleteFunc(r.entries, func(have engine.Entry) bool { return have.Path == e.Path && have.Name == e.Name })
-		r.entries = append(r.entries, e)
-	}
+	r.entries = slices.DeleteFunc(r.entries, func(have engine.Entry) bool { return have.Path == e.Path && have.Name == e.Name })
+	r.entries = append(r.entries, e)
 	return nil
 }
 

@@ -259,49 +259,6 @@ func TestKillInAToolLoop(t *testing.T) {
 	}
 }
 
-// TestKilledAndCancelled: a run whose process is killed in the middle of a turn, and that is cancelled before anybody goes on with it,
-// has in frames what its finished calls have used, although no attempt begins again.
-func TestKilledAndCancelled(t *testing.T) {
-	for _, c := range []struct {
-		at     int
-		before bool
-		want   int64
-	}{{1, true, 0}, {4, true, 42}, {5, true, 2 * 42}, {6, true, 2 * 42}} {
-		t.Run(fmt.Sprint(c.at), func(t *testing.T) {
-			o := &outside{asked: map[string]int{}, posted: map[string]int{}, at: c.at, before: c.before}
-			s := httptest.NewServer(o)
-			defer s.Close()
-			path := filepath.Join(t.TempDir(), "cairn.db")
-			if out, err := o.live(t, s.URL, path); err == nil {
-				t.Fatalf("it was not killed: %s", out)
-			}
-			store, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer store.Close()
-			e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{asking(s.URL, nil)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close(context.WithoutCancel(t.Context()))
-			if err := e.Cancel(t.Context(), "r", "enough"); err != nil {
-				t.Fatal(err)
-			}
-			run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out, err := run.Wait(t.Context()); err != nil || out.Status != core.CancelledRun {
-				t.Fatalf("%+v, %v", out, err)
-			}
-			if _, tokens := journaled(t, path); tokens != c.want || o.events != c.at {
-				t.Errorf("%d tokens in frames after %d events, want %d after %d", tokens, o.events, c.want, c.at)
-			}
-		})
-	}
-}
-
 // TestCloseAndResume: an engine that is closed in the middle of a turn goes on with the conversation when it is opened again.
 func TestCloseAndResume(t *testing.T) {
 	o := &outside{asked: map[string]int{}, posted: map[string]int{}}

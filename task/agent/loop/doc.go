@@ -26,9 +26,8 @@
 // first message ends with what went wrong in the last three, at most 1,000 bytes each.
 //
 // Usage is booked by the attempt that made the call (task.Spend). Where an attempt was killed before that could be committed
-// whoever resumes the run books it, with that of sub-agents behind finished calls of tools: the engine's journal has it with each
-// record. With a journal that has not, the next attempt does, before anything else: cairn.Call.Booked tells which attempts are in
-// frames. What a call in flight has used is lost.
+// the next one books it, before anything else, with that of sub-agents behind finished calls of tools: the engine tells which
+// attempts are in frames (cairn.Call.Booked). What a call in flight has used is lost.
 //
 // # The window
 //
