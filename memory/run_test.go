@@ -343,6 +343,93 @@ func TestToolsOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestAPrimerIsShownOnce: what stands in the block as a primer is recalled neither below it nor by the tool, also in a later
+// attempt, and the reports say so. Its newest version alone is known to the task: one that came since is recalled.
+func TestAPrimerIsShownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		place := memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: shop, Tags: []string{"scope:main"}}
+		pin := func(id, text string, supersedes ...string) {
+			_, _, err := f.store.SaveNote(f.Context(), memory.Note{Place: place, ID: id, Title: "The build", Body: text, Pinned: true, Supersedes: supersedes})
+			f.must(err)
+		}
+		pin("rules", "the build is run by make")
+		pin("rules@2", "the build is run by just", "rules")
+		pin("unnamed", "the build has no warnings")
+		f.note(shop, "the build needs cgo", "scope:main")
+		var told []string
+		a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
+			out, err := use(ctx, req, "recall", fmt.Sprintf(`{"query":"build %d"}`, n))
+			told = append(told, out)
+			if err == nil && n == 1 {
+				pin("rules@3", "the build is run by hand", "rules@2")
+				err = errors.New("overloaded")
+			}
+			return "done", err
+		}
+		f.perform(under(memory.Memory{Bank: shop, Primers: []string{"rules"}, Tools: memory.On}, a), "r", "mend the build")
+		for _, req := range a.requests {
+			if strings.Count(req.Memory, "run by just") != 1 || strings.Contains(req.Memory, "by make") || !strings.Contains(req.Memory, "no warnings") || !strings.Contains(req.Memory, "cgo") {
+				t.Errorf("the task saw\n%s", req.Memory)
+			}
+		}
+		if len(told) != 2 || strings.Contains(told[0], "run by") || !strings.Contains(told[0], "cgo") || strings.Contains(told[1], "by just") || !strings.Contains(told[1], "by hand") {
+			t.Errorf("told %q", told)
+		}
+		got := f.reported("r")
+		if len(got) != 3 || got[0].Rows != 2 || got[0].Primers != 1 || len(got[0].Banks[0].Sources) != 2 || got[0].Banks[0].Dropped["shown as a primer"] != 1 {
+			t.Errorf("reported %+v", got)
+		}
+	})
+}
+
+// TestTheToolKnowsThePrimers: in every attempt, also one that finds the block in its journal.
+func TestTheToolKnowsThePrimers(t *testing.T) {
+	f := openFile(t)
+	_, _, err := f.store.SaveNote(f.Context(), memory.Note{Place: memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: "team"},
+		ID: "rules", Body: "the build is run by make", Pinned: true})
+	f.must(err)
+	j := journal{}
+	resolved := memory.Memory{Bank: "team", Primers: []string{"rules"}, Tools: memory.On}.Lower().Memory.Under(cairn.RootMemory)
+	for n := range 2 {
+		result, err := f.rt.Middleware(func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+			out, err := call.Tools[0].Call(ctx, json.RawMessage(fmt.Sprintf(`{"query":"build %d"}`, n)))
+			if !strings.Contains(string(out), `"memories":[]`) || strings.Count(call.Memory, "by make") != 1 {
+				t.Errorf("attempt %d is told %s, and shown\n%s", n, out, call.Memory)
+			}
+			return cairn.Result{Output: json.RawMessage(`1`)}, err
+		})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: n + 1, Prompted: true, Input: json.RawMessage(`"build"`), Policy: cairn.Policy{Memory: &resolved}, Journal: j})
+		f.must(err)
+		if last := result.Recalls[len(result.Recalls)-1]; !last.Tool || last.Banks[0].Dropped["shown as a primer"] != 1 {
+			t.Errorf("attempt %d reports %+v", n, result.Recalls)
+		}
+	}
+}
+
+// TestALessonOfSeveralBanksIsShownOnce: a task that writes to each of its banks is told once what it has kept in all of them.
+func TestALessonOfSeveralBanksIsShownOnce(t *testing.T) {
+	f, a := openFile(t), &agent{}
+	told := ""
+	a.reply = func(ctx context.Context, _ int, req task.Request) (_ string, err error) {
+		if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo"}`); err != nil {
+			return "", err
+		}
+		told, err = use(ctx, req, "recall", `{"query":"build"}`)
+		return "done", err
+	}
+	wf := under(memory.Memory{Banks: []string{shop, "user-1"}, Tools: memory.On}, a)
+	f.perform(wf, "r1", "mend the build")
+	f.perform(wf, "r2", "mend the build")
+	if got := a.last().Memory; len(f.notes(shop)) != 1 || len(f.notes("user-1")) != 1 || strings.Count(got, "cgo") != 1 || !strings.Contains(got, "["+shop+"]") || strings.Count(told, "cgo") != 1 {
+		t.Errorf("told %s, and shown\n%s", told, got)
+	}
+	for _, report := range f.reported("r2") {
+		if report.Rows != 1 || report.Banks[0].Dropped != nil || fmt.Sprint(report.Banks[1].Dropped) != "map[shown by another bank:1]" {
+			t.Errorf("reported %+v", report)
+		}
+	}
+}
+
 // dead is a backend that fails in one of several ways.
 type dead struct{ how string }
 
@@ -363,7 +450,7 @@ func (d dead) Recall(ctx context.Context, _ memory.Query) (memory.Found, error) 
 	return memory.Found{}, d.die(ctx)
 }
 
-func (d dead) Primers(ctx context.Context, _ string, _ []string, _ memory.Filter) (map[string]string, error) {
+func (d dead) Primers(ctx context.Context, _ string, _ []string, _ memory.Filter) (map[string]memory.Primer, error) {
 	return nil, d.die(ctx)
 }
 
