@@ -207,52 +207,54 @@ func TestOneRunLearnsForTheNext(t *testing.T) {
 
 // TestTheBlockIsFrozenOverRetriesResumeAndReplay: whatever the bank learns meanwhile, and memory is asked once.
 func TestTheBlockIsFrozenOverRetriesResumeAndReplay(t *testing.T) {
-	f, a := openFile(t), &agent{}
-	f.note(shop, "the build needs cgo", "scope:main")
-	stuck := make(chan struct{})
-	a.reply = func(ctx context.Context, n int, _ task.Request) (string, error) {
-		f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main")
-		switch n {
-		case 1:
-			return "", errors.New("overloaded")
-		case 2:
-			close(stuck)
-			<-ctx.Done()
-			return "", context.Cause(ctx)
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		f.note(shop, "the build needs cgo", "scope:main")
+		stuck := make(chan struct{})
+		a.reply = func(ctx context.Context, n int, _ task.Request) (string, error) {
+			f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main")
+			switch n {
+			case 1:
+				return "", errors.New("overloaded")
+			case 2:
+				close(stuck)
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			}
+			return "done", nil
 		}
-		return "done", nil
-	}
-	wf := under(memory.Memory{Bank: shop}, a)
-	e := f.open(engine.Config{}, wf)
-	_, err := e.Start(t.Context(), "work", json.RawMessage(`"mend the build"`), engine.StartOptions{ID: "r"})
-	f.must(err)
-	<-stuck
-	f.close(e)
-	e = f.open(engine.Config{}, wf)
-	run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
-	f.must(err)
-	outcome, err := run.Wait(t.Context())
-	f.must(err)
-	if outcome.Status != core.Finished || len(a.requests) != 3 {
-		t.Fatalf("%s after %d attempts: %v", outcome.Status, len(a.requests), outcome.Failure)
-	}
-	for i, req := range a.requests {
-		if req.Message() != a.requests[0].Message() || !strings.Contains(req.Memory, "the build needs cgo") || strings.Contains(req.Memory, "luck") {
-			t.Errorf("attempt %d was asked\n%s", i+1, req.Message())
+		wf := under(memory.Memory{Bank: shop}, a)
+		e := f.open(engine.Config{}, wf)
+		_, err := e.Start(t.Context(), "work", json.RawMessage(`"mend the build"`), engine.StartOptions{ID: "r"})
+		f.must(err)
+		<-stuck
+		f.close(e)
+		e = f.open(engine.Config{}, wf)
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		f.must(err)
+		outcome, err := run.Wait(t.Context())
+		f.must(err)
+		if outcome.Status != core.Finished || len(a.requests) != 3 {
+			t.Fatalf("%s after %d attempts: %v", outcome.Status, len(a.requests), outcome.Failure)
 		}
-	}
-	if got := f.reported("r"); len(got) != 1 {
-		t.Errorf("one recall is reported as %+v", got)
-	}
-	var export bytes.Buffer
-	f.must(engine.Export(t.Context(), f.runs, nil, "r", &export))
-	report, err := engine.Replay(wf.Define(), &export)
-	if err != nil || report.Divergence != nil {
-		t.Errorf("replay: %v, %v", report.Divergence, err)
-	}
-	if n := f.recalls.Load(); n != 1 {
-		t.Errorf("memory was asked %d times", n)
-	}
+		for i, req := range a.requests {
+			if req.Message() != a.requests[0].Message() || !strings.Contains(req.Memory, "the build needs cgo") || strings.Contains(req.Memory, "luck") {
+				t.Errorf("attempt %d was asked\n%s", i+1, req.Message())
+			}
+		}
+		if got := f.reported("r"); len(got) != 1 {
+			t.Errorf("one recall is reported as %+v", got)
+		}
+		var export bytes.Buffer
+		f.must(engine.Export(t.Context(), f.runs, nil, "r", &export))
+		report, err := engine.Replay(wf.Define(), &export)
+		if err != nil || report.Divergence != nil {
+			t.Errorf("replay: %v, %v", report.Divergence, err)
+		}
+		if n := f.recalls.Load(); n != 1 {
+			t.Errorf("memory was asked %d times", n)
+		}
+	})
 }
 
 // TestAnActiveBankBypassesTheCache: nothing is stored under it, and nothing that was stored is used under it.
@@ -312,35 +314,37 @@ func use(ctx context.Context, req task.Request, name, in string) (string, error)
 // TestToolsOfAnAgent: what one task remembers the next recalls; an attempt that comes again is told the same, and what it
 // remembers again is there once.
 func TestToolsOfAnAgent(t *testing.T) {
-	f, a := openFile(t), &agent{}
-	var told []string
-	a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
-		if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo","tags":["team:a"]}`); err != nil {
-			return "", err
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		var told []string
+		a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
+			if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo","tags":["team:a"]}`); err != nil {
+				return "", err
+			}
+			out, err := use(ctx, req, "recall", `{"query":"build","tags":["team:a"]}`)
+			told = append(told, out)
+			f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main", "team:a")
+			if err == nil && n == 1 {
+				err = errors.New("overloaded")
+			}
+			return "done", err
 		}
-		out, err := use(ctx, req, "recall", `{"query":"build","tags":["team:a"]}`)
-		told = append(told, out)
-		f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main", "team:a")
-		if err == nil && n == 1 {
-			err = errors.New("overloaded")
+		wf := under(memory.Memory{Bank: shop, Tools: memory.On}, a)
+		f.perform(wf, "r", "mend the build")
+		if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], "cgo") || strings.Contains(told[0], "luck") {
+			t.Errorf("told %q", told)
 		}
-		return "done", err
-	}
-	wf := under(memory.Memory{Bank: shop, Tools: memory.On}, a)
-	f.perform(wf, "r", "mend the build")
-	if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], "cgo") || strings.Contains(told[0], "luck") {
-		t.Errorf("told %q", told)
-	}
-	if got := f.notes(shop); len(got) != 3 {
-		t.Errorf("the bank has %q", got)
-	}
-	f.perform(wf, "again", "mend the build") // another run learns the same
-	if got := f.notes(shop); strings.Count(fmt.Sprint(got), "cgo") != 1 {
-		t.Errorf("the bank has %q", got)
-	}
-	if got := f.reported("r"); !slices.ContainsFunc(got, func(r cairn.Recall) bool { return r.Tool && r.Status == cairn.RecallOK }) {
-		t.Errorf("reported %+v", got)
-	}
+		if got := f.notes(shop); len(got) != 3 {
+			t.Errorf("the bank has %q", got)
+		}
+		f.perform(wf, "again", "mend the build") // another run learns the same
+		if got := f.notes(shop); strings.Count(fmt.Sprint(got), "cgo") != 1 {
+			t.Errorf("the bank has %q", got)
+		}
+		if got := f.reported("r"); !slices.ContainsFunc(got, func(r cairn.Recall) bool { return r.Tool && r.Status == cairn.RecallOK }) {
+			t.Errorf("reported %+v", got)
+		}
+	})
 }
 
 // TestAPrimerIsShownOnce: what stands in the block as a primer is recalled neither below it nor by the tool, also in a later
