@@ -22,16 +22,20 @@ func harmless(text string) string {
 	return fence.ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), "‹$1")
 }
 
-// part is a row or a primer of a bank.
-type part struct{ bank, id, text string }
+// part is a row or a primer of a bank, and the item that it is of, if that is known.
+type part struct {
+	bank, id, text string
+	item           Ref
+}
 
 // block puts primers and rows between the fences, at most max bytes with all that is around them. Primers come first and
-// whole; one that does not fit is left out. Then rows, best first; the first that does not fit is cut, and nothing follows. Same
-// parts, same bytes. Without any part there is no block.
+// whole; one that does not fit is left out. Then those rows that are news, best first; the first that does not fit is cut, and
+// nothing follows. Same parts, same bytes. Without any part there is no block.
 func block(primers, rows []part, max int) (text string, kept struct {
-	Primers, Rows int
+	Primers, Rows []part
 	Omitted       []string
 	Cut           bool
+	Repeated      repeated
 }) {
 	var b strings.Builder
 	b.WriteString(fenceOpen + "\n" + advice + "\n")
@@ -52,8 +56,9 @@ func block(primers, rows []part, max int) (text string, kept struct {
 		}
 		b.WriteString(whole)
 		heading = ""
-		kept.Primers++
+		kept.Primers = append(kept.Primers, p)
 	}
+	rows, kept.Repeated = news(rows, kept.Primers)
 	heading = "\n## Recalled memories\n\n"
 	for _, r := range rows {
 		frame := heading + "- [" + label(r.bank) + "] "
@@ -62,15 +67,15 @@ func block(primers, rows []part, max int) (text string, kept struct {
 			kept.Cut = true
 			if body = grapheme.Cut(body, room()-len(frame)-1); body != "" {
 				b.WriteString(frame + body + "\n")
-				kept.Rows++
+				kept.Rows = append(kept.Rows, r)
 			}
 			break
 		}
 		b.WriteString(frame + body + "\n")
 		heading = ""
-		kept.Rows++
+		kept.Rows = append(kept.Rows, r)
 	}
-	if kept.Primers+kept.Rows == 0 {
+	if len(kept.Primers)+len(kept.Rows) == 0 {
 		return "", kept
 	}
 	b.WriteString(fenceClose)

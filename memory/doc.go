@@ -53,8 +53,9 @@
 //
 // Before the first attempt of an agent task its primers are read, and every bank is asked for what fits the task's prompt. What
 // is found stands before the prompt, in a fence, with the sentence that it is advisory. MaxTokens bounds the whole block in
-// bytes. The block is journaled: later attempts, also after a kill, see the same bytes. A bank that fails or takes too long
-// costs its own rows only, never the task, and always shows: in the frame, in metrics, in inspect.
+// bytes. The block is journaled: later attempts, also after a kill, see the same bytes. A note that stands in it as a primer is
+// not recalled besides, nor by the tool; one that several banks have in the same words is shown of the first. A bank that
+// fails or takes too long costs its own rows only, never the task, and always shows: in the frame, in metrics, in inspect.
 //
 // # Banks and tags
 //

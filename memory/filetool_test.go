@@ -408,7 +408,7 @@ func TestABranchEditsForItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return texts[id]
+		return texts[id].Text
 	}
 	reads := func(branch, id, want string) {
 		t.Helper()

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// Primer is a text that is put before a task as it stands: a pinned note.
+// Primer is a text that is put before a task as it stands, a pinned note most of the time.
 type Primer struct {
 	Bank string `json:"bank"`
 	// ID is the primer's: that of its first version.
 	ID string `json:"id"`
 	// Text is its body, verbatim.
 	Text string `json:"text"`
+	// Note is the version whose body that is. Zero for what is no note: a file, or a text of a remote backend.
+	Note Ref `json:"note,omitzero"`
 }
 
 // PrimerOf takes a note's id apart: a primer keeps its id in all of its versions. The first is the note of that id, and those

@@ -23,7 +23,9 @@ type Query struct {
 type Row struct {
 	// ID is the item's in its backend; Lane says what it is: note, digest, fact or message.
 	ID, Lane string
-	Text     string
+	// Item is the local store's that the row is of. Zero if it has none, or that is not known.
+	Item Ref
+	Text string
 	// Score orders the rows of one answer; it can't be compared with another's.
 	Score float64
 	Tags  []string
@@ -43,9 +45,9 @@ type Found struct {
 type Recaller interface {
 	// Recall answers a query. A bank that nobody has written to is empty, not an error.
 	Recall(ctx context.Context, q Query) (Found, error)
-	// Primers returns the texts of the ids that the bank has; missing ones are left out. The filter is for what tasks have
+	// Primers returns those of the ids that the bank has; missing ones are left out. The filter is for what tasks have
 	// written, which is for those that recall it; what a person has pinned is a primer for all readers of the bank.
-	Primers(ctx context.Context, bank string, ids []string, filter Filter) (map[string]string, error)
+	Primers(ctx context.Context, bank string, ids []string, filter Filter) (map[string]Primer, error)
 }
 
 // Saved is something to keep in a bank.

@@ -207,52 +207,54 @@ func TestOneRunLearnsForTheNext(t *testing.T) {
 
 // TestTheBlockIsFrozenOverRetriesResumeAndReplay: whatever the bank learns meanwhile, and memory is asked once.
 func TestTheBlockIsFrozenOverRetriesResumeAndReplay(t *testing.T) {
-	f, a := openFile(t), &agent{}
-	f.note(shop, "the build needs cgo", "scope:main")
-	stuck := make(chan struct{})
-	a.reply = func(ctx context.Context, n int, _ task.Request) (string, error) {
-		f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main")
-		switch n {
-		case 1:
-			return "", errors.New("overloaded")
-		case 2:
-			close(stuck)
-			<-ctx.Done()
-			return "", context.Cause(ctx)
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		f.note(shop, "the build needs cgo", "scope:main")
+		stuck := make(chan struct{})
+		a.reply = func(ctx context.Context, n int, _ task.Request) (string, error) {
+			f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main")
+			switch n {
+			case 1:
+				return "", errors.New("overloaded")
+			case 2:
+				close(stuck)
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			}
+			return "done", nil
 		}
-		return "done", nil
-	}
-	wf := under(memory.Memory{Bank: shop}, a)
-	e := f.open(engine.Config{}, wf)
-	_, err := e.Start(t.Context(), "work", json.RawMessage(`"mend the build"`), engine.StartOptions{ID: "r"})
-	f.must(err)
-	<-stuck
-	f.close(e)
-	e = f.open(engine.Config{}, wf)
-	run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
-	f.must(err)
-	outcome, err := run.Wait(t.Context())
-	f.must(err)
-	if outcome.Status != core.Finished || len(a.requests) != 3 {
-		t.Fatalf("%s after %d attempts: %v", outcome.Status, len(a.requests), outcome.Failure)
-	}
-	for i, req := range a.requests {
-		if req.Message() != a.requests[0].Message() || !strings.Contains(req.Memory, "the build needs cgo") || strings.Contains(req.Memory, "luck") {
-			t.Errorf("attempt %d was asked\n%s", i+1, req.Message())
+		wf := under(memory.Memory{Bank: shop}, a)
+		e := f.open(engine.Config{}, wf)
+		_, err := e.Start(t.Context(), "work", json.RawMessage(`"mend the build"`), engine.StartOptions{ID: "r"})
+		f.must(err)
+		<-stuck
+		f.close(e)
+		e = f.open(engine.Config{}, wf)
+		run, err := e.Resume(t.Context(), "r", engine.ResumeOptions{})
+		f.must(err)
+		outcome, err := run.Wait(t.Context())
+		f.must(err)
+		if outcome.Status != core.Finished || len(a.requests) != 3 {
+			t.Fatalf("%s after %d attempts: %v", outcome.Status, len(a.requests), outcome.Failure)
 		}
-	}
-	if got := f.reported("r"); len(got) != 1 {
-		t.Errorf("one recall is reported as %+v", got)
-	}
-	var export bytes.Buffer
-	f.must(engine.Export(t.Context(), f.runs, nil, "r", &export))
-	report, err := engine.Replay(wf.Define(), &export)
-	if err != nil || report.Divergence != nil {
-		t.Errorf("replay: %v, %v", report.Divergence, err)
-	}
-	if n := f.recalls.Load(); n != 1 {
-		t.Errorf("memory was asked %d times", n)
-	}
+		for i, req := range a.requests {
+			if req.Message() != a.requests[0].Message() || !strings.Contains(req.Memory, "the build needs cgo") || strings.Contains(req.Memory, "luck") {
+				t.Errorf("attempt %d was asked\n%s", i+1, req.Message())
+			}
+		}
+		if got := f.reported("r"); len(got) != 1 {
+			t.Errorf("one recall is reported as %+v", got)
+		}
+		var export bytes.Buffer
+		f.must(engine.Export(t.Context(), f.runs, nil, "r", &export))
+		report, err := engine.Replay(wf.Define(), &export)
+		if err != nil || report.Divergence != nil {
+			t.Errorf("replay: %v, %v", report.Divergence, err)
+		}
+		if n := f.recalls.Load(); n != 1 {
+			t.Errorf("memory was asked %d times", n)
+		}
+	})
 }
 
 // TestAnActiveBankBypassesTheCache: nothing is stored under it, and nothing that was stored is used under it.
@@ -312,34 +314,123 @@ func use(ctx context.Context, req task.Request, name, in string) (string, error)
 // TestToolsOfAnAgent: what one task remembers the next recalls; an attempt that comes again is told the same, and what it
 // remembers again is there once.
 func TestToolsOfAnAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		var told []string
+		a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
+			if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo","tags":["team:a"]}`); err != nil {
+				return "", err
+			}
+			out, err := use(ctx, req, "recall", `{"query":"build","tags":["team:a"]}`)
+			told = append(told, out)
+			f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main", "team:a")
+			if err == nil && n == 1 {
+				err = errors.New("overloaded")
+			}
+			return "done", err
+		}
+		wf := under(memory.Memory{Bank: shop, Tools: memory.On}, a)
+		f.perform(wf, "r", "mend the build")
+		if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], "cgo") || strings.Contains(told[0], "luck") {
+			t.Errorf("told %q", told)
+		}
+		if got := f.notes(shop); len(got) != 3 {
+			t.Errorf("the bank has %q", got)
+		}
+		f.perform(wf, "again", "mend the build") // another run learns the same
+		if got := f.notes(shop); strings.Count(fmt.Sprint(got), "cgo") != 1 {
+			t.Errorf("the bank has %q", got)
+		}
+		if got := f.reported("r"); !slices.ContainsFunc(got, func(r cairn.Recall) bool { return r.Tool && r.Status == cairn.RecallOK }) {
+			t.Errorf("reported %+v", got)
+		}
+	})
+}
+
+// TestAPrimerIsShownOnce: what stands in the block as a primer is recalled neither below it nor by the tool, also in a later
+// attempt, and the reports say so. Its newest version alone is known to the task: one that came since is recalled.
+func TestAPrimerIsShownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a := openFile(t), &agent{}
+		place := memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: shop, Tags: []string{"scope:main"}}
+		pin := func(id, text string, supersedes ...string) {
+			_, _, err := f.store.SaveNote(f.Context(), memory.Note{Place: place, ID: id, Title: "The build", Body: text, Pinned: true, Supersedes: supersedes})
+			f.must(err)
+		}
+		pin("rules", "the build is run by make")
+		pin("rules@2", "the build is run by just", "rules")
+		pin("unnamed", "the build has no warnings")
+		f.note(shop, "the build needs cgo", "scope:main")
+		var told []string
+		a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
+			out, err := use(ctx, req, "recall", fmt.Sprintf(`{"query":"build %d"}`, n))
+			told = append(told, out)
+			if err == nil && n == 1 {
+				pin("rules@3", "the build is run by hand", "rules@2")
+				err = errors.New("overloaded")
+			}
+			return "done", err
+		}
+		f.perform(under(memory.Memory{Bank: shop, Primers: []string{"rules"}, Tools: memory.On}, a), "r", "mend the build")
+		for _, req := range a.requests {
+			if strings.Count(req.Memory, "run by just") != 1 || strings.Contains(req.Memory, "by make") || !strings.Contains(req.Memory, "no warnings") || !strings.Contains(req.Memory, "cgo") {
+				t.Errorf("the task saw\n%s", req.Memory)
+			}
+		}
+		if len(told) != 2 || strings.Contains(told[0], "run by") || !strings.Contains(told[0], "cgo") || strings.Contains(told[1], "by just") || !strings.Contains(told[1], "by hand") {
+			t.Errorf("told %q", told)
+		}
+		got := f.reported("r")
+		if len(got) != 3 || got[0].Rows != 2 || got[0].Primers != 1 || len(got[0].Banks[0].Sources) != 2 || got[0].Banks[0].Dropped["shown as a primer"] != 1 {
+			t.Errorf("reported %+v", got)
+		}
+	})
+}
+
+// TestTheToolKnowsThePrimers: in every attempt, also one that finds the block in its journal.
+func TestTheToolKnowsThePrimers(t *testing.T) {
+	f := openFile(t)
+	_, _, err := f.store.SaveNote(f.Context(), memory.Note{Place: memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: "team"},
+		ID: "rules", Body: "the build is run by make", Pinned: true})
+	f.must(err)
+	j := journal{}
+	resolved := memory.Memory{Bank: "team", Primers: []string{"rules"}, Tools: memory.On}.Lower().Memory.Under(cairn.RootMemory)
+	for n := range 2 {
+		result, err := f.rt.Middleware(func(ctx context.Context, call *cairn.Call) (cairn.Result, error) {
+			out, err := call.Tools[0].Call(ctx, json.RawMessage(fmt.Sprintf(`{"query":"build %d"}`, n)))
+			if !strings.Contains(string(out), `"memories":[]`) || strings.Count(call.Memory, "by make") != 1 {
+				t.Errorf("attempt %d is told %s, and shown\n%s", n, out, call.Memory)
+			}
+			return cairn.Result{Output: json.RawMessage(`1`)}, err
+		})(t.Context(), &cairn.Call{Run: "r", Workflow: "w", Path: "p", Attempt: n + 1, Prompted: true, Input: json.RawMessage(`"build"`), Policy: cairn.Policy{Memory: &resolved}, Journal: j})
+		f.must(err)
+		if last := result.Recalls[len(result.Recalls)-1]; !last.Tool || last.Banks[0].Dropped["shown as a primer"] != 1 {
+			t.Errorf("attempt %d reports %+v", n, result.Recalls)
+		}
+	}
+}
+
+// TestALessonOfSeveralBanksIsShownOnce: a task that writes to each of its banks is told once what it has kept in all of them.
+func TestALessonOfSeveralBanksIsShownOnce(t *testing.T) {
 	f, a := openFile(t), &agent{}
-	var told []string
-	a.reply = func(ctx context.Context, n int, req task.Request) (string, error) {
-		if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo","tags":["team:a"]}`); err != nil {
+	told := ""
+	a.reply = func(ctx context.Context, _ int, req task.Request) (_ string, err error) {
+		if _, err := use(ctx, req, "remember", `{"text":"the build needs cgo"}`); err != nil {
 			return "", err
 		}
-		out, err := use(ctx, req, "recall", `{"query":"build","tags":["team:a"]}`)
-		told = append(told, out)
-		f.note(shop, fmt.Sprint("the build needs luck, attempt ", n), "scope:main", "team:a")
-		if err == nil && n == 1 {
-			err = errors.New("overloaded")
-		}
+		told, err = use(ctx, req, "recall", `{"query":"build"}`)
 		return "done", err
 	}
-	wf := under(memory.Memory{Bank: shop, Tools: memory.On}, a)
-	f.perform(wf, "r", "mend the build")
-	if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], "cgo") || strings.Contains(told[0], "luck") {
-		t.Errorf("told %q", told)
+	wf := under(memory.Memory{Banks: []string{shop, "user-1"}, Tools: memory.On}, a)
+	f.perform(wf, "r1", "mend the build")
+	f.perform(wf, "r2", "mend the build")
+	if got := a.last().Memory; len(f.notes(shop)) != 1 || len(f.notes("user-1")) != 1 || strings.Count(got, "cgo") != 1 || !strings.Contains(got, "["+shop+"]") || strings.Count(told, "cgo") != 1 {
+		t.Errorf("told %s, and shown\n%s", told, got)
 	}
-	if got := f.notes(shop); len(got) != 3 {
-		t.Errorf("the bank has %q", got)
-	}
-	f.perform(wf, "again", "mend the build") // another run learns the same
-	if got := f.notes(shop); strings.Count(fmt.Sprint(got), "cgo") != 1 {
-		t.Errorf("the bank has %q", got)
-	}
-	if got := f.reported("r"); !slices.ContainsFunc(got, func(r cairn.Recall) bool { return r.Tool && r.Status == cairn.RecallOK }) {
-		t.Errorf("reported %+v", got)
+	for _, report := range f.reported("r2") {
+		if report.Rows != 1 || report.Banks[0].Dropped != nil || fmt.Sprint(report.Banks[1].Dropped) != "map[shown by another bank:1]" {
+			t.Errorf("reported %+v", report)
+		}
 	}
 }
 
@@ -363,7 +454,7 @@ func (d dead) Recall(ctx context.Context, _ memory.Query) (memory.Found, error) 
 	return memory.Found{}, d.die(ctx)
 }
 
-func (d dead) Primers(ctx context.Context, _ string, _ []string, _ memory.Filter) (map[string]string, error) {
+func (d dead) Primers(ctx context.Context, _ string, _ []string, _ memory.Filter) (map[string]memory.Primer, error) {
 	return nil, d.die(ctx)
 }
 

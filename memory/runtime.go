@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"time"
@@ -45,6 +44,8 @@ const snapshotName = "memory"
 type snapshot struct {
 	Block  string       `json:"block,omitempty"`
 	Report cairn.Recall `json:"report"`
+	// Primers are the notes that stand in the block as primers.
+	Primers []Ref `json:"primers,omitempty"`
 }
 
 // Middleware gives a task with an active memory its block and its tools, and lets one that succeeds leave a digest. It is a
@@ -68,16 +69,18 @@ func (r *Runtime) Middleware(next cairn.Run) cairn.Run {
 			return cairn.Result{}, err
 		}
 		var reports reports
+		var primers []Ref
 		if call.Prompted && (spec.Recall != "off" || len(spec.Primers) > 0) {
 			snap, fresh, err := r.snapshot(ctx, call, *spec)
 			if err != nil {
 				return cairn.Result{}, err
 			}
-			if mine.Memory = snap.Block; fresh {
+			mine.Memory, primers = snap.Block, snap.Primers
+			if fresh {
 				reports.add(snap.Report)
 			}
 		}
-		mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, &reports))
+		mine.Tools = slices.Concat(call.Tools, r.tools(call, *spec, primers, &reports))
 		result, err := next(ctx, &mine)
 		result.Recalls = append(result.Recalls, reports.all()...)
 		if err != nil || spec.Retain != "on-complete" {
@@ -172,7 +175,7 @@ func (r *Runtime) timeout() time.Duration {
 // answer is what one bank gave.
 type answer struct {
 	found   Found
-	primers map[string]string
+	primers map[string]Primer
 	err     error
 }
 
@@ -275,28 +278,26 @@ func assemble(spec cairn.MemorySpec, answers []answer, files map[string]string) 
 	for _, id := range spec.Primers {
 		before := len(primers)
 		for i, bank := range spec.Banks {
-			if text, ok := answers[i].primers[id]; ok {
-				primers = append(primers, part{bank, id, text})
+			if p, ok := answers[i].primers[id]; ok {
+				primers = append(primers, part{bank, id, p.Text, p.Note})
 			}
 		}
 		if text, ok := files[id]; ok && len(primers) == before {
-			primers = append(primers, part{filed, id, text})
+			primers = append(primers, part{bank: filed, id: id, text: text})
 		}
 	}
-	rows := make([][]part, len(spec.Banks))
-	for i, bank := range spec.Banks {
-		for _, row := range answers[i].found.Rows {
-			rows[i] = append(rows[i], part{bank, row.ID, row.Text})
-		}
-	}
-	ordered := interleaved(rows)
-	text, kept := block(primers, ordered, spec.MaxTokens)
+	text, kept := block(primers, ranked(spec.Banks, answers), spec.MaxTokens)
 	snap.Block = text
-	snap.Report = cairn.Recall{Bytes: len(text), Rows: kept.Rows, Primers: kept.Primers, Omitted: kept.Omitted}
+	snap.Report = cairn.Recall{Bytes: len(text), Rows: len(kept.Rows), Primers: len(kept.Primers), Omitted: kept.Omitted}
+	for _, p := range kept.Primers {
+		if p.item != (Ref{}) {
+			snap.Primers = append(snap.Primers, p.item)
+		}
+	}
 	failed := 0
 	for i, bank := range spec.Banks {
-		b := reportOf(bank, answers[i])
-		for _, p := range ordered[:kept.Rows] {
+		b := reportOf(bank, answers[i], kept.Repeated)
+		for _, p := range kept.Rows {
 			if p.bank == bank {
 				b.Sources = append(b.Sources, p.id)
 			}
@@ -310,9 +311,20 @@ func assemble(spec cairn.MemorySpec, answers []answer, files map[string]string) 
 	return snap
 }
 
+// ranked are the rows of all banks, best first.
+func ranked(banks []string, answers []answer) []part {
+	rows := make([][]part, len(banks))
+	for i, bank := range banks {
+		for _, row := range answers[i].found.Rows {
+			rows[i] = append(rows[i], part{bank, row.ID, row.Text, row.Item})
+		}
+	}
+	return interleaved(rows)
+}
+
 // reportOf is a bank's part of the report.
-func reportOf(bank string, a answer) cairn.BankRecall {
-	b := cairn.BankRecall{Bank: bank, Status: cairn.RecallOK, Arms: a.found.Arms, Candidates: a.found.Candidates, Dropped: maps.Clone(a.found.Dropped)}
+func reportOf(bank string, a answer, out repeated) cairn.BankRecall {
+	b := cairn.BankRecall{Bank: bank, Status: cairn.RecallOK, Arms: a.found.Arms, Candidates: a.found.Candidates, Dropped: out.in(bank, a.found.Dropped)}
 	switch {
 	case errors.Is(a.err, context.DeadlineExceeded):
 		b.Status, b.Error = cairn.RecallTimeout, a.err.Error()

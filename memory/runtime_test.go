@@ -46,8 +46,12 @@ func (b *bank) Recall(ctx context.Context, q memory.Query) (memory.Found, error)
 	return found, b.fail[q.Bank]
 }
 
-func (b *bank) Primers(_ context.Context, name string, _ []string, _ memory.Filter) (map[string]string, error) {
-	return b.primers[name], nil
+func (b *bank) Primers(_ context.Context, name string, _ []string, _ memory.Filter) (map[string]memory.Primer, error) {
+	primers := map[string]memory.Primer{}
+	for id, text := range b.primers[name] {
+		primers[id] = memory.Primer{Bank: name, ID: id, Text: text}
+	}
+	return primers, nil
 }
 
 func (b *bank) Keep(_ context.Context, s memory.Saved) error {

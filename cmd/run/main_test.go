@@ -65,8 +65,12 @@ func TestExamples(t *testing.T) {
 			t.Errorf("review: %s, %v", out, err)
 		}
 	}
-	if out := command("up", "research"); !strings.Contains(out, `"rounds":2,"rejected":2`) {
+	if out := command("up", "research", "--run-id", "lamp"); !strings.Contains(out, `"rounds":2,"rejected":2`) {
 		t.Errorf("research: %s", out)
+	}
+	// Its models have a prompt cache: what one call writes the next one reads.
+	if out := command("cache-report", "lamp", "--json"); !strings.Contains(out, `"total":{"calls":18,"read":13699,"written":9368,"uncached":1721,`) {
+		t.Errorf("research has read from the cache: %s", out)
 	}
 	for _, name := range []string{"cairn.db", "artifacts"} {
 		if _, err := os.Stat(filepath.Join(dir, ".cairn", name)); err != nil {

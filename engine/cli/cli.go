@@ -156,7 +156,15 @@ func takes(names ...string) cobra.PositionalArgs {
 		case len(args) == len(names):
 			return nil
 		case len(args) < len(names):
-			return fmt.Errorf("%s needs a %s", c.Name(), strings.Join(names[len(args):], " and a "))
+			missing := make([]string, 0, len(names))
+			for _, name := range names[len(args):] {
+				article := "a "
+				if strings.ContainsAny(name[:1], "AEIOU") {
+					article = "an "
+				}
+				missing = append(missing, article+name)
+			}
+			return fmt.Errorf("%s needs %s", c.Name(), strings.Join(missing, " and "))
 		}
 		return fmt.Errorf("%s takes %s, and %q is too many", c.Name(), count(len(names), "argument"), args[len(names)])
 	}

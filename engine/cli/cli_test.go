@@ -111,6 +111,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"events", "r1"}, "NO_DATABASE"},
 		{[]string{"why", "r1", "x"}, "NO_DATABASE"},
 		{[]string{"why", "r1"}, "why needs a PATH"},
+		{[]string{"memory", "notes", "accept"}, "accept needs a NAMESPACE and an ID"},
 		{[]string{"export", "r1"}, "NO_DATABASE"},
 		{[]string{"graph", "r1"}, `RUN_NOT_FOUND: there is no workflow and no run "r1" here`},
 		{[]string{"graph", "zoo", "--format", "png"}, "use text, dot or mermaid"},

@@ -77,7 +77,7 @@ type unwritten struct{ hindsight.Local }
 func (unwritten) Recall(context.Context, memory.Query) (memory.Found, error) {
 	return memory.Found{}, nil
 }
-func (unwritten) Primers(context.Context, string, []string, memory.Filter) (map[string]string, error) {
+func (unwritten) Primers(context.Context, string, []string, memory.Filter) (map[string]memory.Primer, error) {
 	return nil, nil
 }
 func (unwritten) GetNote(context.Context, memory.Namespace, string) (memory.Note, error) {

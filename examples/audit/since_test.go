@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
@@ -77,29 +78,31 @@ func section(t *testing.T, store memory.Store, in Input) string {
 // TestSinceTheLastAudit: the task is tried twice each time, and the second attempt compares with the last audit, not with
 // what the first attempt has remembered.
 func TestSinceTheLastAudit(t *testing.T) {
-	store := remembering(t)
-	first := tree{"go.mod": "module example.com/m\n", "a/a.go": "package a\n\nfunc A() {}\n", "b/b.go": "package b\n\n// B is.\nfunc B() {} // TODO: c\n"}.write(t)
-	if got := section(t, store, Input{Dir: first}); !strings.HasPrefix(got, "No earlier audit is remembered.") {
-		t.Errorf("the first audit says %q", got)
-	}
-	if got := section(t, store, Input{Dir: first}); got != "Nothing has changed in these figures." {
-		t.Errorf("the same again: %q", got)
-	}
-	second := tree{"go.mod": "module example.com/m\n", "a/a.go": "package a\n\n// A is.\n//\nfunc A() {}\n", "c/c.go": "package c\n\nfunc C() {}\n"}.write(t)
-	want := "| Package | Lines | Undocumented | To do | Broken files |\n| --- | ---: | ---: | ---: | ---: |\n" +
-		"| `example.com/m/a` | +2 | -1 | 0 | 0 |\n| `example.com/m/b` (gone) | -4 | 0 | -1 | 0 |\n| `example.com/m/c` (new) | +3 | +1 | 0 | 0 |"
-	limited := strings.Join(strings.Split(want, "\n")[:3], "\n")
-	if got := section(t, store, Input{Dir: second, Max: 1}); got != limited {
-		t.Errorf("an audit of one package says\n%s", got)
-	}
-	rest := strings.Replace(want, "| `example.com/m/a` | +2 | -1 | 0 | 0 |\n", "", 1)
-	if got := section(t, store, Input{Dir: second}); got != rest {
-		t.Errorf("the others have changed by\n%s", got)
-	}
-	fact, err := store.GetFact(t.Context(), Namespace, "example.com/m")
-	if err != nil || string(fact.Value) != `{"example.com/m/a":{"lines":5},"example.com/m/c":{"lines":3,"undocumented":1}}` || fact.Version != 4 || fact.Origin.Path != "report" {
-		t.Errorf("remembered %s as version %d from %+v, %v", fact.Value, fact.Version, fact.Origin, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := remembering(t)
+		first := tree{"go.mod": "module example.com/m\n", "a/a.go": "package a\n\nfunc A() {}\n", "b/b.go": "package b\n\n// B is.\nfunc B() {} // TODO: c\n"}.write(t)
+		if got := section(t, store, Input{Dir: first}); !strings.HasPrefix(got, "No earlier audit is remembered.") {
+			t.Errorf("the first audit says %q", got)
+		}
+		if got := section(t, store, Input{Dir: first}); got != "Nothing has changed in these figures." {
+			t.Errorf("the same again: %q", got)
+		}
+		second := tree{"go.mod": "module example.com/m\n", "a/a.go": "package a\n\n// A is.\n//\nfunc A() {}\n", "c/c.go": "package c\n\nfunc C() {}\n"}.write(t)
+		want := "| Package | Lines | Undocumented | To do | Broken files |\n| --- | ---: | ---: | ---: | ---: |\n" +
+			"| `example.com/m/a` | +2 | -1 | 0 | 0 |\n| `example.com/m/b` (gone) | -4 | 0 | -1 | 0 |\n| `example.com/m/c` (new) | +3 | +1 | 0 | 0 |"
+		limited := strings.Join(strings.Split(want, "\n")[:3], "\n")
+		if got := section(t, store, Input{Dir: second, Max: 1}); got != limited {
+			t.Errorf("an audit of one package says\n%s", got)
+		}
+		rest := strings.Replace(want, "| `example.com/m/a` | +2 | -1 | 0 | 0 |\n", "", 1)
+		if got := section(t, store, Input{Dir: second}); got != rest {
+			t.Errorf("the others have changed by\n%s", got)
+		}
+		fact, err := store.GetFact(t.Context(), Namespace, "example.com/m")
+		if err != nil || string(fact.Value) != `{"example.com/m/a":{"lines":5},"example.com/m/c":{"lines":3,"undocumented":1}}` || fact.Version != 4 || fact.Origin.Path != "report" {
+			t.Errorf("remembered %s as version %d from %+v, %v", fact.Value, fact.Version, fact.Origin, err)
+		}
+	})
 }
 
 // broken is a memory that fails.
@@ -124,35 +127,37 @@ func (b broken) SwapFact(ctx context.Context, f memory.Fact, expected int64) (me
 
 // TestABrokenMemoryFailsNoAudit: it shows in the report, and what was remembered stays.
 func TestABrokenMemoryFailsNoAudit(t *testing.T) {
-	store := remembering(t)
-	dir := tree{"go.mod": "module m\n", "a/a.go": "package a\n"}.write(t)
-	section(t, store, Input{Dir: dir})
-	later := tree{"go.mod": "module m\n", "a/a.go": "package a\n\n\n"}.write(t)
-	grown := "| Package | Lines | Undocumented | To do | Broken files |\n| --- | ---: | ---: | ---: | ---: |\n| `m/a` | +2 | 0 | 0 | 0 |"
-	for name, tt := range map[string]struct {
-		store broken
-		want  string
-	}{
-		"read":  {broken{store, errors.New("no such disk"), nil}, "The last audit can't be read: no such disk"},
-		"write": {broken{store, nil, errors.New("no such disk")}, "This audit can't be remembered: no such disk\n\n" + grown},
-	} {
-		if got := section(t, tt.store, Input{Dir: later}); got != tt.want {
-			t.Errorf("%s: %q", name, got)
+	synctest.Test(t, func(t *testing.T) {
+		store := remembering(t)
+		dir := tree{"go.mod": "module m\n", "a/a.go": "package a\n"}.write(t)
+		section(t, store, Input{Dir: dir})
+		later := tree{"go.mod": "module m\n", "a/a.go": "package a\n\n\n"}.write(t)
+		grown := "| Package | Lines | Undocumented | To do | Broken files |\n| --- | ---: | ---: | ---: | ---: |\n| `m/a` | +2 | 0 | 0 | 0 |"
+		for name, tt := range map[string]struct {
+			store broken
+			want  string
+		}{
+			"read":  {broken{store, errors.New("no such disk"), nil}, "The last audit can't be read: no such disk"},
+			"write": {broken{store, nil, errors.New("no such disk")}, "This audit can't be remembered: no such disk\n\n" + grown},
+		} {
+			if got := section(t, tt.store, Input{Dir: later}); got != tt.want {
+				t.Errorf("%s: %q", name, got)
+			}
 		}
-	}
-	if got := section(t, store, Input{Dir: dir}); got != "Nothing has changed in these figures." {
-		t.Errorf("afterwards: %q", got)
-	}
-	bad := memory.Fact{Place: memory.Place{Namespace: Namespace}, Key: "m", Value: json.RawMessage(`"a person's"`)}
-	if _, err := store.SetFact(t.Context(), bad); err != nil {
-		t.Fatal(err)
-	}
-	if got := section(t, store, Input{Dir: dir}); !strings.HasPrefix(got, "The last audit can't be read: json") {
-		t.Errorf("with another's value: %q", got)
-	}
-	if got := section(t, store, Input{Dir: dir}); got != "Nothing has changed in these figures." {
-		t.Errorf("it has not recovered: %q", got)
-	}
+		if got := section(t, store, Input{Dir: dir}); got != "Nothing has changed in these figures." {
+			t.Errorf("afterwards: %q", got)
+		}
+		bad := memory.Fact{Place: memory.Place{Namespace: Namespace}, Key: "m", Value: json.RawMessage(`"a person's"`)}
+		if _, err := store.SetFact(t.Context(), bad); err != nil {
+			t.Fatal(err)
+		}
+		if got := section(t, store, Input{Dir: dir}); !strings.HasPrefix(got, "The last audit can't be read: json") {
+			t.Errorf("with another's value: %q", got)
+		}
+		if got := section(t, store, Input{Dir: dir}); got != "Nothing has changed in these figures." {
+			t.Errorf("it has not recovered: %q", got)
+		}
+	})
 }
 
 // TestAuditsSideBySide: who compares with a version that is not the last any more leaves what is there.

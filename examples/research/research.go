@@ -4,12 +4,13 @@
 //	run up research
 //	run up research --input '{"question":"Who pays for the lamp?","dir":"documents","share":50000}' --agent anthropic:claude-opus-4-8
 //	run inspect RUN
+//	run cache-report RUN
 //
 // Bulk goes into artifacts, and references through the prompts. The plan is one artifact; each delegate works in a clean
 // window, puts what it finds into another, and answers with a few sentences. The writer reads the findings with artifact_read.
 // Each sentence of the report ends with a reference such as [artifact:3f0c9a41b2d7#2], the second finding of that artifact; one
 // without, or whose quote is not in the document, is rejected and goes back to the writer. inspect shows what the delegates
-// have used over the rest.
+// have used over the rest, cache-report what the calls have read from the provider's cache.
 //
 // By default the agents are scripted models: it runs offline and always in the same way, on a small sample that is written to
 // Dir if that is empty. With --agent a real one takes their places, and nothing else changes; then Share should be ten times as

@@ -16,13 +16,16 @@ import (
 // The scripts look at what the tools have shown, as a model would: nothing is decided by the number of the turn. So they do the
 // right thing too when a process has died in the middle.
 var (
-	plannerScript    = &scripted.Model{Name: model, Answer: divide, Variant: "planner 1"}
-	researcherScript = &scripted.Model{Name: model, Answer: look, Variant: "researcher 1"}
-	writerScript     = &scripted.Model{Name: model, Answer: write, Variant: "writer 1"}
+	plannerScript    = &scripted.Model{Name: model, Answer: divide, Variant: "planner 1", Cache: prompts}
+	researcherScript = &scripted.Model{Name: model, Answer: look, Variant: "researcher 1", Cache: prompts}
+	writerScript     = &scripted.Model{Name: model, Answer: write, Variant: "writer 1", Cache: prompts}
 )
 
 // model is what the scripts pretend to be, for prices.
-const model = "claude-haiku-4-5"
+const model = "claude-sonnet-4-5"
+
+// prompts is that model's prompt cache: cache-report tells what it would read and save.
+var prompts = window.Rules{Marks: 4, Minimum: 1024, Lookback: 20, Life: 5 * time.Minute, Long: time.Hour}
 
 const pause = 20 * time.Millisecond
 

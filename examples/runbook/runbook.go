@@ -4,8 +4,10 @@
 //	run up runbook --input '{"service":"checkout","alert":"answers 503 since the deploy"}'
 //	run up runbook --input '{"service":"search","alert":"times out since the deploy"}'
 //	run up runbook-rules
-//	run memory notes accept ID
+//	run memory notes accept workflow:runbook ID
 //	run up runbook --input '{"service":"cart","alert":"answers 500 since the deploy"}'
+//
+// ID is what runbook-rules says that it has proposed.
 //
 // The agents are scripted, so that it runs offline and always in the same way. With real ones nothing else changes.
 package runbook

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
@@ -207,70 +208,72 @@ func chatOf(runs ...string) (list []string) {
 // TestATaskSeesWhatIsMeantForIt: two runs side by side, each output, bank, tool result, system text, summary, thought and the environment with a canary of
 // its own: every window of every task has those that its prompt, its banks, its thread and its own work bring along, and no other.
 func TestATaskSeesWhatIsMeantForIt(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	t.Setenv("CAIRN_CANARY", canary("env", "process"))
-	runs, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db"), Synchronous: sqlite.Normal})
-	must(t, err)
-	defer runs.Close()
-	kept, err := lanes.Open(ctx, lanes.Config{DB: runs.DB()})
-	must(t, err)
-	files, err := artifact.Open(filepath.Join(dir, "artifacts"))
-	must(t, err)
-	for _, bank := range []string{"alpha", "beta", "gamma", "delta"} {
-		_, _, err := kept.SaveNote(ctx, memory.Note{Place: memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: bank}, Body: "the deployment needs " + canary("bank", bank)})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, dir := t.Context(), t.TempDir()
+		t.Setenv("CAIRN_CANARY", canary("env", "process"))
+		runs, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "cairn.db"), Synchronous: sqlite.Normal})
 		must(t, err)
-	}
-	rt := &memory.Runtime{Store: kept}
-	deliver := map[string]engine.Deliver{}
-	for _, kind := range rt.Kinds() {
-		deliver[kind] = func(ctx context.Context, d engine.Delivery) error {
-			return rt.Deliver(ctx, d.ID, d.Effect.Kind, d.Effect.Body)
+		defer runs.Close()
+		kept, err := lanes.Open(ctx, lanes.Config{DB: runs.DB()})
+		must(t, err)
+		files, err := artifact.Open(filepath.Join(dir, "artifacts"))
+		must(t, err)
+		for _, bank := range []string{"alpha", "beta", "gamma", "delta"} {
+			_, _, err := kept.SaveNote(ctx, memory.Note{Place: memory.Place{Namespace: memory.Namespace{Kind: memory.GlobalKind, ID: "g"}, Bank: bank}, Body: "the deployment needs " + canary("bank", bank)})
+			must(t, err)
 		}
-	}
-	w := &witness{seen: map[string][]string{}, failed: map[string]bool{}}
-	e, err := engine.Open(ctx, engine.Config{Store: runs, Artifacts: files, Workflows: []cairn.Definer{tree(w)}, Middleware: []engine.Middleware{rt.Middleware}, Deliver: deliver})
-	must(t, err)
-	defer e.Close(context.WithoutCancel(ctx))
-	var started []*engine.Run
-	for _, id := range []string{"r1", "r2"} {
-		in, _ := json.Marshal(canary("input", id))
-		run, err := e.Start(ctx, "tree", in, engine.StartOptions{ID: id})
-		must(t, err)
-		started = append(started, run)
-	}
-	for _, run := range started {
-		out, err := run.Wait(ctx)
-		must(t, err)
-		if out.Status != core.Finished {
-			t.Fatalf("%s is %s: %v", run.ID(), out.Status, out.Failure)
+		rt := &memory.Runtime{Store: kept}
+		deliver := map[string]engine.Deliver{}
+		for _, kind := range rt.Kinds() {
+			deliver[kind] = func(ctx context.Context, d engine.Delivery) error {
+				return rt.Deliver(ctx, d.ID, d.Effect.Kind, d.Effect.Body)
+			}
 		}
-	}
-	for _, run := range []string{"r1", "r2"} {
-		for path, may := range allowed(run) {
-			windows := w.seen[run+"/"+path]
-			delete(w.seen, run+"/"+path)
-			found := map[string]bool{}
-			for i, window := range windows {
-				for _, c := range anyCanary.FindAllString(window, -1) {
-					found[c] = true
-					if !slices.Contains(may[0], c) && !slices.Contains(may[1], c) {
-						t.Errorf("%s/%s, call %d, has seen %s", run, path, i+1, c)
+		w := &witness{seen: map[string][]string{}, failed: map[string]bool{}}
+		e, err := engine.Open(ctx, engine.Config{Store: runs, Artifacts: files, Workflows: []cairn.Definer{tree(w)}, Middleware: []engine.Middleware{rt.Middleware}, Deliver: deliver})
+		must(t, err)
+		defer e.Close(context.WithoutCancel(ctx))
+		var started []*engine.Run
+		for _, id := range []string{"r1", "r2"} {
+			in, _ := json.Marshal(canary("input", id))
+			run, err := e.Start(ctx, "tree", in, engine.StartOptions{ID: id})
+			must(t, err)
+			started = append(started, run)
+		}
+		for _, run := range started {
+			out, err := run.Wait(ctx)
+			must(t, err)
+			if out.Status != core.Finished {
+				t.Fatalf("%s is %s: %v", run.ID(), out.Status, out.Failure)
+			}
+		}
+		for _, run := range []string{"r1", "r2"} {
+			for path, may := range allowed(run) {
+				windows := w.seen[run+"/"+path]
+				delete(w.seen, run+"/"+path)
+				found := map[string]bool{}
+				for i, window := range windows {
+					for _, c := range anyCanary.FindAllString(window, -1) {
+						found[c] = true
+						if !slices.Contains(may[0], c) && !slices.Contains(may[1], c) {
+							t.Errorf("%s/%s, call %d, has seen %s", run, path, i+1, c)
+						}
 					}
 				}
-			}
-			for _, c := range may[0] {
-				if !found[c] {
-					t.Errorf("%s/%s has not seen %s in %d windows: this test has no teeth", run, path, c, len(windows))
+				for _, c := range may[0] {
+					if !found[c] {
+						t.Errorf("%s/%s has not seen %s in %d windows: this test has no teeth", run, path, c, len(windows))
+					}
+				}
+				if path == "left" && (!found[canary("summary", run+"/left")] || !found[canary("tool", run+"/left")] || !found[canary("thought", run+"/left")]) {
+					t.Errorf("%s/left has seen %q of its own: this test has no teeth", run, slices.Sorted(maps.Keys(found)))
 				}
 			}
-			if path == "left" && (!found[canary("summary", run+"/left")] || !found[canary("tool", run+"/left")] || !found[canary("thought", run+"/left")]) {
-				t.Errorf("%s/left has seen %q of its own: this test has no teeth", run, slices.Sorted(maps.Keys(found)))
-			}
 		}
-	}
-	if len(w.seen) > 0 {
-		t.Errorf("windows of tasks that nobody expects: %q", slices.Sorted(maps.Keys(w.seen)))
-	}
+		if len(w.seen) > 0 {
+			t.Errorf("windows of tasks that nobody expects: %q", slices.Sorted(maps.Keys(w.seen)))
+		}
+	})
 }
 
 func must(t *testing.T, err error) {

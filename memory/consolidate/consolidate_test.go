@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/engine"
@@ -204,14 +205,16 @@ func (f *flaky) SaveNote(ctx context.Context, n memory.Note) (memory.Note, bool,
 
 // TestRulesAreProposedOnceOverRetries: the disk fails before a save, and after it.
 func TestRulesAreProposedOnceOverRetries(t *testing.T) {
-	b := newBench(t, distiller(consolidate.Rule{Title: "a", Body: "warm it", Sources: []string{"e1"}}, consolidate.Rule{Title: "b", Body: "cool it", Sources: []string{"e1"}}))
-	b.episode("e1", "cold", "scope:main")
-	b.before, b.after = errors.New("the disk is full"), errors.New("the disk is gone")
-	out := b.run(consolidate.Input{})
-	notes, err := b.store.Notes(t.Context(), memory.Scope{Bank: bank, Statuses: []memory.Status{memory.Proposed}})
-	if err != nil || len(notes) != 2 || len(out.Proposed) != 2 || b.before != nil || b.after != nil {
-		t.Errorf("%+v; notes %+v, %v", out, notes, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, distiller(consolidate.Rule{Title: "a", Body: "warm it", Sources: []string{"e1"}}, consolidate.Rule{Title: "b", Body: "cool it", Sources: []string{"e1"}}))
+		b.episode("e1", "cold", "scope:main")
+		b.before, b.after = errors.New("the disk is full"), errors.New("the disk is gone")
+		out := b.run(consolidate.Input{})
+		notes, err := b.store.Notes(t.Context(), memory.Scope{Bank: bank, Statuses: []memory.Status{memory.Proposed}})
+		if err != nil || len(notes) != 2 || len(out.Proposed) != 2 || b.before != nil || b.after != nil {
+			t.Errorf("%+v; notes %+v, %v", out, notes, err)
+		}
+	})
 }
 
 // TestForgottenEpisodes: a rule made of one that was forgotten meanwhile is dropped, and one that was saved goes with it.

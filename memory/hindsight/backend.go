@@ -99,7 +99,7 @@ func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, err
 			drop("no longer counts", 1)
 			continue
 		}
-		rows[0] = append(rows[0], memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
+		rows[0] = append(rows[0], memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Item: itemOf(r), Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
 	}
 	for _, r := range local.Rows {
 		if !memory.Kept(r.ID[strings.LastIndexByte(r.ID, ' ')+1:]) {
@@ -116,13 +116,22 @@ func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, err
 	return found, err
 }
 
+// itemOf is the note that Keep told the server of, and which a row is of. Zero if the row is of something else.
+func itemOf(r Row) memory.Ref {
+	workflow := r.Metadata["workflow"]
+	if workflow == "" || !memory.Kept(r.Document) {
+		return memory.Ref{}
+	}
+	return memory.Ref{Namespace: memory.Namespace{Kind: memory.WorkflowKind, ID: workflow}, Lane: memory.NoteLane, ID: r.Document}
+}
+
 // counts says whether the note of a row counts for who asks. What is unknown here was kept by another store, and counts.
 func (b *Backend) counts(ctx context.Context, q memory.Query, r Row) (bool, error) {
-	ns := memory.Namespace{Kind: memory.WorkflowKind, ID: r.Metadata["workflow"]}
-	if ns.ID == "" || !memory.Kept(r.Document) {
+	item := itemOf(r)
+	if item == (memory.Ref{}) {
 		return true, nil
 	}
-	n, err := b.GetNote(ctx, ns, r.Document)
+	n, err := b.GetNote(ctx, item.Namespace, item.ID)
 	switch {
 	case errors.Is(err, memory.NotFound):
 		return true, nil
@@ -132,29 +141,29 @@ func (b *Backend) counts(ctx context.Context, q memory.Query, r Row) (bool, erro
 		return true, nil
 	}
 	// What supersedes it may be of a branch that the reader is not shown.
-	list, err := b.Notes(ctx, memory.Scope{Bank: q.Bank, Namespace: ns, Tags: q.Filter, Run: n.Origin.Run, Path: n.Origin.Path})
+	list, err := b.Notes(ctx, memory.Scope{Bank: q.Bank, Namespace: item.Namespace, Tags: q.Filter, Run: n.Origin.Run, Path: n.Origin.Path})
 	return slices.ContainsFunc(list, func(of memory.Note) bool { return of.ID == n.ID }), err
 }
 
 // Primers are the pinned notes of the local store, and mental models of the server for ids that it has not.
-func (b *Backend) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]string, error) {
-	texts, err := b.Local.Primers(ctx, bank, ids, filter)
+func (b *Backend) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]memory.Primer, error) {
+	primers, err := b.Local.Primers(ctx, bank, ids, filter)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		if _, ok := texts[id]; ok {
+		if _, ok := primers[id]; ok {
 			continue
 		}
 		m, ok, err := b.Client.Model(ctx, bank, id)
 		if err != nil {
-			return texts, err
+			return primers, err
 		}
 		if ok && m.Content != "" {
-			texts[id] = m.Content
+			primers[id] = memory.Primer{Bank: bank, ID: id, Text: m.Content}
 		}
 	}
-	return texts, nil
+	return primers, nil
 }
 
 // Outbox is the queue of a Projector over the local store.

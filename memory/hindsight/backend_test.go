@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cairnrun/cairn"
 	"github.com/cairnrun/cairn/memory"
 	"github.com/cairnrun/cairn/memory/hindsight"
 	"github.com/cairnrun/cairn/memory/hindsight/hindsighttest"
@@ -260,7 +261,46 @@ func TestPrimersOfBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := (&hindsight.Backend{Local: s, Client: client}).Primers(t.Context(), "project-p", []string{"remote", "local", "absent"}, nil)
-	if err != nil || len(got) != 2 || got["remote"] != "From the server." || got["local"] != "From here." {
+	if err != nil || len(got) != 2 || got["remote"].Text != "From the server." || got["local"].Text != "From here." {
 		t.Fatal(got, err)
+	}
+}
+
+// TestAPrimerIsNoRowOfTheServersToo: a pinned note that the server was told of stands in the block as a primer, and once. The
+// server may say it in words of its own: rows say which note they are of.
+func TestAPrimerIsNoRowOfTheServersToo(t *testing.T) {
+	b, client, server := backend(t)
+	for _, text := range []string{"quokkas like rules", "quokkas like grass"} {
+		if err := b.Keep(t.Context(), memory.Saved{ID: text, Bank: "team", Text: text, Workflow: "w", Origin: memory.Origin{Run: "r", Path: "p", Attempt: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(t, b, client, func() bool { return len(server.Applied()) == 2 })
+	notes, err := b.Notes(t.Context(), memory.Scope{Bank: "team"})
+	if err != nil || len(notes) != 2 {
+		t.Fatal(notes, err)
+	}
+	found, err := b.Recall(t.Context(), memory.Query{Bank: "team", Text: "quokkas"})
+	for _, row := range found.Rows {
+		at := slices.IndexFunc(notes, func(n memory.Note) bool { return n.Body == row.Text })
+		if want := (memory.Ref{Namespace: known, Lane: memory.NoteLane, ID: notes[at].ID}); row.Item != want || err != nil {
+			t.Errorf("a row is of %v, not %v: %v", row.Item, want, err)
+		}
+	}
+	pinned := notes[slices.IndexFunc(notes, func(n memory.Note) bool { return n.Body == "quokkas like rules" })]
+	spec := cairn.MemorySpec{Banks: []string{"team"}, Primers: []string{pinned.ID}}
+	block := func() (string, cairn.Recall) {
+		return (&memory.Runtime{Store: b}).Preview(t.Context(), spec, "quokkas")
+	}
+	if got, report := block(); strings.Count(got, "- [team] quokkas") != 2 || report.Rows != 2 || report.Primers != 0 {
+		t.Fatalf("%+v\n%s", report, got)
+	}
+	if _, err := b.Local.(*sqlite.Store).SetPinned(t.Context(), known, pinned.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	got, report := block()
+	if strings.Count(got, "like rules") != 1 || !strings.Contains(got, "- [team] quokkas like grass") || report.Primers != 1 || report.Rows != 1 ||
+		report.Banks[0].Arms[0] != "hindsight" || report.Banks[0].Dropped["shown as a primer"] != 1 {
+		t.Errorf("%+v\n%s", report, got)
 	}
 }

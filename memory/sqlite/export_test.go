@@ -299,10 +299,10 @@ func TestVectorsFollowTheirText(t *testing.T) {
 // Random writes export, import and export again to the same bytes.
 func TestRandomExportsRoundTrip(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("writes many files")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
-		if testing.Short() {
-			rt.Skip()
-		}
 		f := newFixture(t)
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			randomStep(rt, f)

@@ -298,7 +298,7 @@ func (s *Store) primer(ctx context.Context, bank, id string, filter memory.Filte
 			return &cairn.Error{Code: memory.NotFound, Message: fmt.Sprintf("bank %s has no primer %q", bank, id),
 				Next: "pin an accepted note of that id"}
 		}
-		p = memory.Primer{Bank: bank, ID: id, Text: n.Body}
+		p = memory.Primer{Bank: bank, ID: id, Text: n.Body, Note: memory.Ref{Namespace: n.Namespace, Lane: memory.NoteLane, ID: n.ID}}
 		return nil
 	})
 	return p, err

@@ -212,7 +212,7 @@ func TestCase23PrimersAreVerbatim(t *testing.T) {
 	_, err := f.Primer(f.ctx, "b", "rules")
 	refused(t, err, memory.NotFound)
 	must(f.SetPinned(f.ctx, space("w"), "rules", true))(t)
-	equal(t, must(f.Primer(f.ctx, "b", "rules"))(t), memory.Primer{Bank: "b", ID: "rules", Text: body})
+	equal(t, must(f.Primer(f.ctx, "b", "rules"))(t), memory.Primer{Bank: "b", ID: "rules", Text: body, Note: memory.Ref{Namespace: space("w"), Lane: memory.NoteLane, ID: "rules"}})
 	for _, missing := range [][2]string{{"b", "Rules"}, {"b", "rule%"}, {"B", "rules"}} {
 		_, err := f.Primer(f.ctx, missing[0], missing[1])
 		refused(t, err, memory.NotFound)

@@ -17,7 +17,7 @@ func TestPrimersHaveVersions(t *testing.T) {
 	f := newFixture(t)
 	given := func(id string, filter memory.Filter) string {
 		t.Helper()
-		return must(f.Primers(f.ctx, "b", []string{id}, filter))(t)[id]
+		return must(f.Primers(f.ctx, "b", []string{id}, filter))(t)[id].Text
 	}
 	f.save(note("first", id("rules"), pinned))
 	for _, other := range []string{"rules@", "rules@1", "rules@02", "rules@x", "rules@9/x", "rules@2@x", "rulesA", "rule", "rules/2"} {
@@ -30,7 +30,7 @@ func TestPrimersHaveVersions(t *testing.T) {
 	equal(t, given("rules@10", nil), "tenth") // by its own id it is one, too
 	must(f.SetStatus(f.ctx, space("w"), "rules@10", memory.Rejected))(t)
 	equal(t, given("rules", nil), "second")
-	equal(t, must(f.Primer(f.ctx, "b", "rules"))(t), memory.Primer{Bank: "b", ID: "rules", Text: "second"})
+	equal(t, must(f.Primer(f.ctx, "b", "rules"))(t), memory.Primer{Bank: "b", ID: "rules", Text: "second", Note: memory.Ref{Namespace: space("w"), Lane: memory.NoteLane, ID: "rules@2"}})
 
 	// What a person pinned is for all readers, what a run wrote for those who recall it.
 	f.save(note("a person's", id("team"), pinned))

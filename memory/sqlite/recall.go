@@ -43,7 +43,7 @@ func (s *Store) Recall(ctx context.Context, q memory.Query) (memory.Found, error
 	}
 	for _, r := range result.Rows {
 		item := src.items[r.ID].item
-		found.Rows = append(found.Rows, memory.Row{ID: item.Ref.String(), Lane: laneOf(item), Text: textOf(item), Score: r.Score,
+		found.Rows = append(found.Rows, memory.Row{ID: item.Ref.String(), Lane: laneOf(item), Item: item.Ref, Text: textOf(item), Score: r.Score,
 			Tags: slices.Clone(item.Tags), Time: item.Time})
 	}
 	return found, nil
@@ -64,10 +64,10 @@ func bounded(text string) string {
 	return strings.Join(slices.DeleteFunc(terms, func(term string) bool { return !keep[term] }), " ")
 }
 
-// Primers returns the texts of the primers that the bank has, by id: see memory.CurrentPrimer. What a run wrote has to pass
+// Primers returns the primers that the bank has, by id: see memory.CurrentPrimer. What a run wrote has to pass
 // the filter, and supersedes for the readers who are shown it alone.
-func (s *Store) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]string, error) {
-	texts := map[string]string{}
+func (s *Store) Primers(ctx context.Context, bank string, ids []string, filter memory.Filter) (map[string]memory.Primer, error) {
+	primers := map[string]memory.Primer{}
 	for _, id := range ids {
 		p, err := s.primer(ctx, bank, id, filter)
 		switch {
@@ -75,10 +75,10 @@ func (s *Store) Primers(ctx context.Context, bank string, ids []string, filter m
 		case err != nil:
 			return nil, err
 		default:
-			texts[id] = p.Text
+			primers[id] = p
 		}
 	}
-	return texts, nil
+	return primers, nil
 }
 
 func effortOf(b memory.Budget) rank.Effort {
