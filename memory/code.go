@@ -17,7 +17,7 @@ const (
 	InvalidItem cairn.Code = "INVALID_ITEM"
 	// TooLarge: a limit of this package is exceeded.
 	TooLarge cairn.Code = "MEMORY_TOO_LARGE"
-	// Unscoped: a search that names neither a bank nor a namespace.
+	// Unscoped: a search or a list for which neither a bank nor a namespace is named.
 	Unscoped cairn.Code = "MEMORY_UNSCOPED"
 	// KeyMissing: the file is encrypted and the key it needs is not given.
 	KeyMissing cairn.Code = "MEMORY_KEY_MISSING"

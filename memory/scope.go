@@ -31,7 +31,7 @@ type Scope struct {
 // Check says what is wrong with the scope.
 func (s Scope) Check() error {
 	if s.Bank == "" && s.Namespace == (Namespace{}) {
-		return &cairn.Error{Code: Unscoped, Message: "the search names neither a bank nor a namespace", Next: "name one"}
+		return &cairn.Error{Code: Unscoped, Message: "neither a bank nor a namespace is named", Next: "name one"}
 	}
 	if s.Bank != "" {
 		if err := CheckName("a bank", s.Bank); err != nil {
