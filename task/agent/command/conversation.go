@@ -66,25 +66,18 @@ type turnRecord struct {
 }
 
 // find reads which conversation is the current one, and its session.
-func (c *conversation) find() error {
-	for n := 1; ; n++ {
-		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), transcript.FailedName(c.name))
-		if err != nil {
-			return err
-		}
-		if !found {
-			break
-		}
-		c.earlier = append(c.earlier, f)
+func (c *conversation) find() (err error) {
+	find := journal.Of(c.call.Journal)
+	if c.name, c.earlier, err = journal.Current(find, c.id); err != nil {
+		return err
 	}
 	for {
-		if _, found := journal.Of(c.call.Journal)(transcript.StartName(c.name, c.starts+1)); !found {
+		if _, found := find(transcript.StartName(c.name, c.starts+1)); !found {
 			break
 		}
 		c.starts++
 	}
-	s, _, err := journal.Get[sessionRecord](journal.Of(c.call.Journal), c.name+".session")
+	s, _, err := journal.Get[sessionRecord](find, c.name+".session")
 	c.session = s.Session
 	return err
 }

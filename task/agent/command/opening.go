@@ -47,7 +47,7 @@ func (c *conversation) offload() int {
 // begin finds what the conversation has begun with, or begins it.
 func (c *conversation) begin(ctx context.Context) error {
 	var err error
-	if c.opening, err = task.Step(ctx, transcript.OpeningName(c.name), c.first); err != nil {
+	if c.opening, err = task.Step(ctx, journal.OpeningName(c.name), c.first); err != nil {
 		return err
 	}
 	c.opening.Setup = c.setup()

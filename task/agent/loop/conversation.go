@@ -56,18 +56,9 @@ type conversation struct {
 }
 
 // find reads which conversation is the current one, and which have failed before.
-func (c *conversation) find() error {
-	for n := 1; ; n++ {
-		c.name = fmt.Sprintf("%s.%d", c.id, n)
-		f, found, err := journal.Get[answer.Failed](journal.Of(c.call.Journal), c.name+".failed")
-		if err != nil {
-			return err
-		}
-		if !found {
-			return nil
-		}
-		c.earlier = append(c.earlier, f)
-	}
+func (c *conversation) find() (err error) {
+	c.name, c.earlier, err = journal.Current(journal.Of(c.call.Journal), c.id)
+	return err
 }
 
 // settle books what lost attempts have used, in this conversation and the failed ones before it.
@@ -111,7 +102,7 @@ func (c *conversation) hold(ctx context.Context) (task.Response, error) {
 	if err := c.settle(ctx); err != nil {
 		return task.Response{}, err
 	}
-	opening, err := task.Step(ctx, c.name+".start", c.opening)
+	opening, err := task.Step(ctx, journal.OpeningName(c.name), c.opening)
 	if err != nil {
 		return task.Response{}, err
 	}

@@ -1,17 +1,13 @@
 package loop
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -52,24 +48,7 @@ type Made struct {
 
 // Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
 func Read(records map[string]json.RawMessage) ([]Held, error) {
-	var list []Held
-	find := func(name string) (json.RawMessage, bool) {
-		raw, found := records[name]
-		return raw, found
-	}
-	for _, name := range slices.Sorted(maps.Keys(records)) {
-		conversation, begins := strings.CutSuffix(name, ".start")
-		if !begins || !strings.HasPrefix(name, "loop.") {
-			continue
-		}
-		h, err := read(find, conversation)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, h)
-	}
-	slices.SortStableFunc(list, func(a, b Held) int { return cmp.Compare(a.begun(), b.begun()) })
-	return list, nil
+	return journal.Read(records, "loop.", read, Held.begun)
 }
 
 func (h Held) begun() int64 {
@@ -82,15 +61,8 @@ func (h Held) begun() int64 {
 func read(find journal.Find, conversation string) (Held, error) {
 	h := Held{Name: conversation}
 	var err error
-	if h.Opening, _, err = journal.Step[window.Opening](find, conversation+".start"); err != nil {
+	if h.Opening, h.Failure, err = journal.Opening(find, conversation); err != nil {
 		return h, err
-	}
-	wrong, failed, err := journal.Get[answer.Failed](find, conversation+".failed")
-	if err != nil {
-		return h, err
-	}
-	if failed {
-		h.Failure = strings.TrimSuffix(string(wrong.Code)+": "+wrong.Message, ": ")
 	}
 	left := edits{}
 	for n := 1; ; n++ {

@@ -1,14 +1,10 @@
 package transcript
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/cairnrun/cairn/task/agent/answer"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -39,31 +35,15 @@ type call struct {
 
 // Read finds the conversations in the journal of a task: its records by name. They come in the order in which they began.
 func Read(records map[string]json.RawMessage) ([]Held, error) {
-	var list []Held
 	var calls []toolcall.Record
-	find := func(name string) (json.RawMessage, bool) {
-		raw, found := records[name]
-		return raw, found
-	}
-	for _, name := range slices.Sorted(maps.Keys(records)) {
-		conversation, begins := strings.CutSuffix(name, opening)
-		if !begins || !strings.HasPrefix(name, Prefix) {
-			continue
-		}
-		var err error
+	return journal.Read(records, Prefix, func(find journal.Find, conversation string) (h Held, err error) {
 		if calls == nil {
 			if calls, err = toolcall.Read(records); err != nil {
-				return nil, err
+				return h, err
 			}
 		}
-		h, err := read(find, conversation, calls)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, h)
-	}
-	slices.SortStableFunc(list, func(a, b Held) int { return cmp.Compare(a.begun(), b.begun()) })
-	return list, nil
+		return read(find, conversation, calls)
+	}, Held.begun)
 }
 
 func (h Held) begun() int64 {
@@ -75,15 +55,8 @@ func (h Held) begun() int64 {
 
 func read(find journal.Find, conversation string, calls []toolcall.Record) (h Held, err error) {
 	h.Name = conversation
-	if h.Opening, _, err = journal.Step[window.Opening](find, OpeningName(conversation)); err != nil {
+	if h.Opening, h.Failure, err = journal.Opening(find, conversation); err != nil {
 		return h, err
-	}
-	wrong, failed, err := journal.Get[answer.Failed](find, FailedName(conversation))
-	if err != nil {
-		return h, err
-	}
-	if failed {
-		h.Failure = strings.TrimSuffix(string(wrong.Code)+": "+wrong.Message, ": ")
 	}
 	if h.Starts, err = each(func(n int) (Start, bool, error) { return journal.Get[Start](find, StartName(conversation, n)) }); err != nil {
 		return h, err

@@ -84,15 +84,11 @@ type Same struct {
 
 const (
 	// Prefix begins the names of all conversations.
-	Prefix  = "command."
-	opening = ".start"
-	same    = ".same"
+	Prefix = "command."
+	same   = ".same"
 )
 
-// OpeningName is the record of what a conversation has begun with.
-func OpeningName(conversation string) string { return conversation + opening }
-
-// StartName is that of the n-th start of the program, from 1, in all attempts.
+// StartName is the record of the n-th start of the program, from 1, in all attempts.
 func StartName(conversation string, n int) string {
 	return fmt.Sprintf("%s.process.%d", conversation, n)
 }
@@ -105,6 +101,3 @@ func CallName(conversation string, n int) string { return fmt.Sprintf("%s.tool.%
 
 // SameName is that of a Same, where the n-th call has one.
 func SameName(conversation string, n int) string { return CallName(conversation, n) + same }
-
-// FailedName says that the conversation came to no good end.
-func FailedName(conversation string) string { return conversation + ".failed" }

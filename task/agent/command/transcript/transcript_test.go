@@ -9,6 +9,7 @@ import (
 
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task/agent/command/transcript"
+	"github.com/cairnrun/cairn/task/agent/internal/journal"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
 
@@ -30,7 +31,7 @@ func TestStartsCanBeMadeAgain(t *testing.T) {
 			records[name] = raw
 		}
 		step := func(v any) map[string]any { return map[string]any{"value": v} }
-		put(transcript.OpeningName("command.a.1"), step(o))
+		put(journal.OpeningName("command.a.1"), step(o))
 		var told []string
 		turn := 0
 		for i := range rapid.IntRange(1, 5).Draw(t, "starts") {

@@ -21,5 +21,5 @@ func End(ctx context.Context, call *cairn.Call, name string, failure *cairn.Fail
 		return nil
 	}
 	f := answer.Failed{Attempt: call.Attempt, Code: failure.Code, Message: grapheme.Cut(failure.Message, answer.MostEarlier)}
-	return Put(context.WithoutCancel(ctx), call.Journal, name+".failed", f)
+	return Put(context.WithoutCancel(ctx), call.Journal, name+failed, f)
 }
