@@ -79,30 +79,26 @@ func (b *Backend) Recall(ctx context.Context, q memory.Query) (memory.Found, err
 		return local, err
 	}
 	local, err := b.Local.Recall(ctx, q)
-	found := memory.Found{Arms: append([]string{"hindsight"}, local.Arms...), Candidates: len(got.Rows) + got.Dropped + local.Candidates, Dropped: maps.Clone(local.Dropped)}
-	drop := func(why string, n int) {
-		if found.Dropped == nil {
-			found.Dropped = map[string]int{}
-		}
-		found.Dropped[why] += n
-	}
+	found := memory.Found{Arms: append([]string{"hindsight"}, local.Arms...), Candidates: len(got.Rows) + got.Dropped + local.Candidates, Dropped: map[string]int{}}
+	maps.Copy(found.Dropped, local.Dropped)
 	if got.Dropped > 0 {
-		drop("tags", got.Dropped)
+		found.Dropped["tags"] += got.Dropped
 	}
 	var rows [2][]memory.Row
 	for _, r := range got.Rows {
-		counts, failed := b.counts(ctx, q, r)
+		item := itemOf(r)
+		counts, failed := b.counts(ctx, q, item)
 		if failed != nil {
 			return found, failed
 		}
 		if !counts {
-			drop("no longer counts", 1)
+			found.Dropped["no longer counts"]++
 			continue
 		}
-		rows[0] = append(rows[0], memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Item: itemOf(r), Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
+		rows[0] = append(rows[0], memory.Row{ID: "hindsight " + r.ID, Lane: r.Context, Item: item, Text: r.Text, Score: r.Score, Tags: r.Tags, Time: r.Mentioned})
 	}
 	for _, r := range local.Rows {
-		if !memory.Kept(r.ID[strings.LastIndexByte(r.ID, ' ')+1:]) {
+		if !memory.Kept(r.Item.ID) {
 			rows[1] = append(rows[1], r)
 		}
 	}
@@ -125,9 +121,8 @@ func itemOf(r Row) memory.Ref {
 	return memory.Ref{Namespace: memory.Namespace{Kind: memory.WorkflowKind, ID: workflow}, Lane: memory.NoteLane, ID: r.Document}
 }
 
-// counts says whether the note of a row counts for who asks. What is unknown here was kept by another store, and counts.
-func (b *Backend) counts(ctx context.Context, q memory.Query, r Row) (bool, error) {
-	item := itemOf(r)
+// counts says whether a note counts for who asks. What is unknown here was kept by another store, and counts.
+func (b *Backend) counts(ctx context.Context, q memory.Query, item memory.Ref) (bool, error) {
 	if item == (memory.Ref{}) {
 		return true, nil
 	}
