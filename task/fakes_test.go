@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,17 +13,10 @@ import (
 
 // journal keeps records in a map, and like a durable one refuses to under a context that has ended.
 type journal struct {
-	mu      sync.Mutex // guards the rest
-	records map[string]json.RawMessage
-	beats   []json.RawMessage
-	fail    error
-}
-
-func (j *journal) Lookup(name string) (json.RawMessage, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	raw, ok := j.records[name]
-	return raw, ok
+	calltest.Journal
+	mu    sync.Mutex // guards the rest
+	beats []json.RawMessage
+	fail  error
 }
 
 func (j *journal) Record(ctx context.Context, name string, value json.RawMessage) error {
@@ -36,11 +28,7 @@ func (j *journal) Record(ctx context.Context, name string, value json.RawMessage
 	if j.fail != nil {
 		return j.fail
 	}
-	if j.records == nil {
-		j.records = map[string]json.RawMessage{}
-	}
-	j.records[name] = bytes.Clone(value)
-	return nil
+	return j.Journal.Record(ctx, name, value)
 }
 
 func (j *journal) Heartbeat(detail json.RawMessage) {

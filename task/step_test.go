@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/task"
 )
 
@@ -127,8 +128,8 @@ func TestStepValuesThatJSONCanNotCarry(t *testing.T) {
 		return err
 	}))
 	refused(t, err, cairn.TaskFailed, true)
-	if len(m.journal.records) != 0 {
-		t.Errorf("recorded %v", m.journal.records)
+	if len(m.journal.Records) != 0 {
+		t.Errorf("recorded %v", m.journal.Records)
 	}
 }
 
@@ -171,8 +172,8 @@ func TestStepThatFinishesAfterAStopIsRecorded(t *testing.T) {
 		_, err := task.Step(ctx, "part", func(context.Context) (int, error) { stop(); return 1, nil })
 		return err
 	}))
-	if err != nil || len(m.journal.records) != 1 {
-		t.Errorf("%v, records %v", err, m.journal.records)
+	if err != nil || len(m.journal.Records) != 1 {
+		t.Errorf("%v, records %v", err, m.journal.Records)
 	}
 }
 
@@ -348,8 +349,8 @@ func TestGoroutinesThatOutliveTheirBody(t *testing.T) {
 			t.Errorf("%s after the end: %v", name, err)
 		}
 	}
-	if len(m.journal.beats) != 0 || len(m.journal.records) != 0 {
-		t.Errorf("journal %v %v", m.journal.beats, m.journal.records)
+	if len(m.journal.beats) != 0 || len(m.journal.Records) != 0 {
+		t.Errorf("journal %v %v", m.journal.beats, m.journal.Records)
 	}
 	// Also after a failure and a panic, and with a step's context.
 	_, err := m.try(t, body(func(ctx context.Context) error {
@@ -389,13 +390,13 @@ func TestStepWithoutAnAttempt(t *testing.T) {
 	var m machine // a call, but not from a task's Run
 	ctx := cairn.WithCall(t.Context(), m.call())
 	for range 2 {
-		got, err := task.Step(ctx, "part", func(context.Context) (int, error) { return len(m.journal.records), nil })
+		got, err := task.Step(ctx, "part", func(context.Context) (int, error) { return len(m.journal.Records), nil })
 		if err != nil || got != 0 {
 			t.Errorf("got %d, %v", got, err)
 		}
 	}
-	if string(m.journal.records["part"]) != `{"value":0}` {
-		t.Errorf("records %s", m.journal.records)
+	if string(m.journal.Records["part"]) != `{"value":0}` {
+		t.Errorf("records %s", m.journal.Records)
 	}
 }
 
@@ -405,7 +406,7 @@ func TestDamagedRecords(t *testing.T) {
 		"no value":        {"part": json.RawMessage(`{}`)},
 		"inner is absent": {"part": json.RawMessage(`{"value":1,"steps":["gone"]}`)},
 	} {
-		m := machine{journal: journal{records: records}}
+		m := machine{journal: journal{Journal: calltest.Journal{Records: records}}}
 		_, err := m.try(t, body(func(ctx context.Context) error {
 			_, err := task.Step(ctx, "part", func(context.Context) (int, error) { t.Errorf("%s: ran", name); return 0, nil })
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/cairnrun/cairn/engine/artifact"
 	"github.com/cairnrun/cairn/engine/core"
 	"github.com/cairnrun/cairn/engine/sqlite"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/memory"
 	lanes "github.com/cairnrun/cairn/memory/sqlite"
 	"github.com/cairnrun/cairn/task"
@@ -596,7 +597,7 @@ func TestToolsThatEveryAgentCanHave(t *testing.T) {
 // TestUsageBehindTools: what an agent behind a served tool uses is the task's, and that of a killed attempt is not lost.
 func TestUsageBehindTools(t *testing.T) {
 	p := newPlace(t)
-	d := &disk{records: map[string]json.RawMessage{}, ends: ".turn.1"}
+	d := &disk{ends: ".turn.1"}
 	try := func(attempt int) error {
 		call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
 		agent := p.agent("codex", "repeats", func(c *command.Config) {
@@ -647,34 +648,25 @@ func TestATimeOut(t *testing.T) {
 
 // disk is a journal and a meter. From the record on that ends the process nothing is written any more.
 type disk struct {
-	mu      sync.Mutex // guards the rest
-	records map[string]json.RawMessage
-	ends    string
-	dead    bool
-	spent   int64
+	calltest.Journal
+	mu    sync.Mutex // guards the rest
+	ends  string
+	dead  bool
+	spent int64
 }
 
 var errKilled = errors.New("the process is gone")
 
-func (d *disk) Lookup(name string) (json.RawMessage, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	raw, ok := d.records[name]
-	return raw, ok
-}
-
-func (d *disk) Record(_ context.Context, name string, value json.RawMessage) error {
+func (d *disk) Record(ctx context.Context, name string, value json.RawMessage) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dead = d.dead || d.ends != "" && strings.HasSuffix(name, d.ends); d.dead {
 		return errKilled
 	}
-	d.records[name] = bytes.Clone(value)
-	return nil
+	return d.Journal.Record(ctx, name, value)
 }
 
-func (d *disk) Heartbeat(json.RawMessage) {}
-func (d *disk) Admit() error              { return nil }
+func (d *disk) Admit() error { return nil }
 
 func (d *disk) Spend(u cairn.Usage) {
 	d.mu.Lock()
@@ -686,7 +678,7 @@ func (d *disk) Spend(u cairn.Usage) {
 // goes on.
 func TestAFinishedTurnIsNotRepeated(t *testing.T) {
 	each(t, func(t *testing.T, p *place, kind string) {
-		d := &disk{records: map[string]json.RawMessage{}, ends: ".turn.2"}
+		d := &disk{ends: ".turn.2"}
 		try := func(attempt int) (cairn.Result, error) {
 			call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}
 			node := task.Task[report]{ID: reportKey, Agent: p.agent(kind, "errs"), Prompt: func(*cairn.View) string { return "do it" }}
@@ -714,7 +706,7 @@ func TestAFinishedTurnIsNotRepeated(t *testing.T) {
 // TestUsageOfAFailedConversation is booked by the next attempt, where the one that held it came to no frame; and by no other.
 func TestUsageOfAFailedConversation(t *testing.T) {
 	p := newPlace(t)
-	d := &disk{records: map[string]json.RawMessage{}}
+	d := &disk{}
 	try := func(attempt, booked int) (used int64) {
 		d.spent = 0
 		call := &cairn.Call{Run: "r", Path: "step", Attempt: attempt, Booked: booked, IdempotencyKey: "r/step", Input: json.RawMessage(`"do it"`), Journal: d, Meter: d}

@@ -56,7 +56,7 @@ func describes(t *testing.T, node cairn.Spec, prompt string, m *model) window.Op
 	if _, err := node.Task.Run(cairn.WithCall(t.Context(), call), call); err != nil {
 		t.Fatal(err)
 	}
-	held, err := loop.Read(d.disk.records)
+	held, err := loop.Read(d.disk.Records)
 	if err != nil || len(held) != 1 {
 		t.Fatalf("%d conversations, %v", len(held), err)
 	}

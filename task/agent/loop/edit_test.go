@@ -50,7 +50,7 @@ func TestProvidersReductionIsJournaled(t *testing.T) {
 	if want := []string{"2 cleared", "4 cleared", "5 cleared", "7 compacted"}; !slices.Equal(events, want) {
 		t.Errorf("observers are told %q, want %q", events, want)
 	}
-	held, err := loop.Read(d.disk.records)
+	held, err := loop.Read(d.disk.Records)
 	if err != nil || len(held) != 1 || len(held[0].Calls) != len(gone) {
 		t.Fatalf("%+v, %v", held, err)
 	}

@@ -1,7 +1,6 @@
 package loop_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -99,16 +99,9 @@ func echo(name string) cairn.Tool {
 
 // disk is a journal that outlives attempts.
 type disk struct {
-	mu      sync.Mutex // guards records
-	records map[string]json.RawMessage
-	writes  int
-}
-
-func (d *disk) Lookup(name string) (json.RawMessage, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	raw, ok := d.records[name]
-	return raw, ok
+	calltest.Journal
+	mu     sync.Mutex // guards writes
+	writes int
 }
 
 func (d *disk) Record(ctx context.Context, name string, value json.RawMessage) error {
@@ -117,20 +110,14 @@ func (d *disk) Record(ctx context.Context, name string, value json.RawMessage) e
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.records == nil {
-		d.records = map[string]json.RawMessage{}
-	}
-	d.records[name] = bytes.Clone(value)
 	d.writes++
-	return nil
+	return d.Journal.Record(ctx, name, value)
 }
-
-func (d *disk) Heartbeat(json.RawMessage) {}
 
 func (d *disk) names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Sorted(maps.Keys(d.records))
+	return slices.Sorted(maps.Keys(d.Records))
 }
 
 // purse is a meter.

@@ -166,7 +166,7 @@ func (a assembly) hold(t *testing.T) []loop.Held {
 			t.Fatal(err)
 		}
 	}
-	held, err := loop.Read(d.disk.records)
+	held, err := loop.Read(d.disk.Records)
 	if err != nil || len(held) != a.fails+1 {
 		t.Fatalf("%d conversations, %v", len(held), err)
 	}

@@ -43,7 +43,7 @@ func kept(t *testing.T) map[string]json.RawMessage {
 	if _, err := reportTask(agent).Lower().Task.Run(cairn.WithCall(t.Context(), call), call); err != nil {
 		t.Fatal(err)
 	}
-	return d.disk.records
+	return d.disk.Records
 }
 
 // nodes are all places in a JSON value, each with what sets it.

@@ -143,7 +143,7 @@ func TestWindowsCanBeMadeAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			held, err := loop.Read(d.disk.records)
+			held, err := loop.Read(d.disk.Records)
 			if err != nil || len(held) != 1 || len(held[0].Calls) != turns {
 				t.Fatalf("%d conversations, %v", len(held), err)
 			}

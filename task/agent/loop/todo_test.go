@@ -28,7 +28,7 @@ func TestAListThatIsMadeAtOnce(t *testing.T) {
 		if text := endOf(m.windows[2]); !strings.Contains(text, list) {
 			t.Fatalf("the list is not %q: %s", list, text)
 		}
-		kept := maps.Clone(d.disk.records)
+		kept := maps.Clone(d.disk.Records)
 		for name := range kept {
 			gone := !strings.HasSuffix(name, ".start") && !strings.Contains(name, ".turn.1")
 			for bit, call := range []int{1, 2, 4} {
@@ -38,7 +38,7 @@ func TestAListThatIsMadeAtOnce(t *testing.T) {
 				delete(kept, name)
 			}
 		}
-		d.disk.records, m.windows = kept, nil
+		d.disk.Records, m.windows = kept, nil
 		if _, err := d.try(t.Context(), t, textTask(agent)); err != nil {
 			t.Fatal(err)
 		}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairnrun/cairn"
+	"github.com/cairnrun/cairn/internal/calltest"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -20,19 +20,12 @@ import (
 
 // disk is a journal that outlives attempts. It forgets what it is told not to keep, as a kill does.
 type disk struct {
-	mu      sync.Mutex // guards the rest
-	records map[string]json.RawMessage
-	lose    func(name string) error
+	calltest.Journal
+	mu   sync.Mutex // lets records be made one by one
+	lose func(name string) error
 }
 
-func (d *disk) Lookup(name string) (json.RawMessage, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	raw, ok := d.records[name]
-	return raw, ok
-}
-
-func (d *disk) Record(_ context.Context, name string, value json.RawMessage) error {
+func (d *disk) Record(ctx context.Context, name string, value json.RawMessage) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lose != nil {
@@ -40,19 +33,13 @@ func (d *disk) Record(_ context.Context, name string, value json.RawMessage) err
 			return err
 		}
 	}
-	if d.records == nil {
-		d.records = map[string]json.RawMessage{}
-	}
-	d.records[name] = slices.Clone(value)
-	return nil
+	return d.Journal.Record(ctx, name, value)
 }
-
-func (d *disk) Heartbeat(json.RawMessage) {}
 
 func (d *disk) all() map[string]json.RawMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return maps.Clone(d.records)
+	return maps.Clone(d.Records)
 }
 
 // attempt runs body as an attempt of a task over the journal.
