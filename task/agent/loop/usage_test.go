@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cairnrun/cairn"
-	"github.com/cairnrun/cairn/engine"
 	"github.com/cairnrun/cairn/engine/core"
-	"github.com/cairnrun/cairn/engine/sqlite"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/window"
@@ -163,26 +160,11 @@ func TestTheEngineWaits(t *testing.T) {
 			}
 			return says("ok"), nil
 		}}
-		store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
-		wf := flowOf(func(*cairn.View) cairn.Node {
+		_, out := runs(t, "r", func(*cairn.View) cairn.Node {
 			return task.Task[string]{ID: lastKey, Agent: &loop.Agent{Model: m, Tools: []cairn.Tool{echo("walk")}}, Prompt: func(*cairn.View) string { return "go" }}
 		})
-		e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close(context.Background())
-		run, err := e.Start(t.Context(), "w", []byte(`{}`), engine.StartOptions{ID: "r"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := run.Wait(t.Context())
-		if err != nil || out.Status != core.Finished || string(out.Result) != `"ok"` {
-			t.Fatalf("%+v, %v", out, err)
+		if out.Status != core.Finished || string(out.Result) != `"ok"` {
+			t.Fatalf("%+v", out)
 		}
 		if len(asked) != 3 || asked[1] != 0 || asked[2] < 17*time.Minute || asked[2] > 18*time.Minute {
 			t.Errorf("the model was asked at %v", asked)
@@ -222,26 +204,11 @@ func TestAStreamIsASignOfLife(t *testing.T) {
 					return says("ok"), nil
 				}}
 				asks := c.model(m)
-				store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "cairn.db")})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer store.Close()
-				wf := flowOf(func(*cairn.View) cairn.Node {
+				_, out := runs(t, "r", func(*cairn.View) cairn.Node {
 					return task.Task[string]{ID: lastKey, Agent: &loop.Agent{Model: asks}, Prompt: func(*cairn.View) string { return "go" }, Heartbeat: 10 * time.Second, Retry: task.Retry{Max: 1}}
 				})
-				e, err := engine.Open(t.Context(), engine.Config{Store: store, Workflows: []cairn.Definer{wf}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close(context.Background())
-				run, err := e.Start(t.Context(), "w", []byte(`{}`), engine.StartOptions{ID: "r"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := run.Wait(t.Context())
-				if err != nil || out.Status != c.want || c.silent && out.Failure.Code != cairn.HeartbeatTimeout {
-					t.Errorf("%s %v, %v", out.Status, out.Failure, err)
+				if out.Status != c.want || c.silent && out.Failure.Code != cairn.HeartbeatTimeout {
+					t.Errorf("%s %v", out.Status, out.Failure)
 				}
 			})
 		})
