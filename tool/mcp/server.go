@@ -83,8 +83,9 @@ func (s Server) bound() string {
 		Dir, URL                  string
 		Inherit, Variables, Allow []string
 	}{slices.Clone(s.Command), s.Dir, "", slices.Sorted(slices.Values(s.Inherit)), nil, slices.Sorted(slices.Values(s.Allow))}
+	secrets := s.secrets()
 	for i, argument := range at.Command {
-		at.Command[i] = secret.Redact(argument, s.secrets()...)
+		at.Command[i] = secret.Redact(argument, secrets...)
 	}
 	for _, pair := range s.Env {
 		if name, _, _ := strings.Cut(pair, "="); secret.Named(name) {

@@ -20,6 +20,7 @@ import (
 	"github.com/cairnrun/cairn/internal/secret"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/loop"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/tool"
@@ -180,13 +181,8 @@ func (a *Agent) Identity() string {
 		// Bound is what the tools work on, as far as they tell.
 		Bound []string `json:",omitempty"`
 	}{a.template.Args, a.template.Resume, a.cfg.Args, a.cfg.Program, a.cfg.Dir, a.cfg.Model, a.cfg.System, nil, a.cfg.Repairs, a.cfg.Offload, a.cfg.Todo, nil, nil}
+	config.Delegates, config.Bound = toolset.Identity(a.cfg.Tools)
 	for _, t := range a.cfg.Tools {
-		if t.Delegation != nil {
-			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
-		}
-		if t.Bound != "" {
-			config.Bound = append(config.Bound, t.Name+" "+t.Bound)
-		}
 		config.Tools = append(config.Tools, spec{t.Name, t.Description, string(t.Schema)})
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail

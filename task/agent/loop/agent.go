@@ -14,6 +14,7 @@ import (
 	"github.com/cairnrun/cairn/internal/schema"
 	"github.com/cairnrun/cairn/task"
 	"github.com/cairnrun/cairn/task/agent/internal/journal"
+	"github.com/cairnrun/cairn/task/agent/internal/toolset"
 	"github.com/cairnrun/cairn/task/agent/toolcall"
 	"github.com/cairnrun/cairn/task/agent/window"
 )
@@ -126,13 +127,8 @@ func (a *Agent) Identity() string {
 		// Bound is what the tools work on, as far as they tell.
 		Bound []string `json:",omitempty"`
 	}{a.System, nil, a.Examples, a.Reduce, a.Compactor.identity(), a.Offload, a.Todo, a.Remind, a.Vary, a.MaxTokens, a.MaxTurns, a.Repairs, nil, nil}
+	config.Delegates, config.Bound = toolset.Identity(a.Tools)
 	for _, t := range a.Tools {
-		if t.Delegation != nil {
-			config.Delegates = append(config.Delegates, t.Name+" "+t.Delegation.Identity)
-		}
-		if t.Bound != "" {
-			config.Bound = append(config.Bound, t.Name+" "+t.Bound)
-		}
 		config.Tools = append(config.Tools, window.ToolOf(t))
 	}
 	raw, err := schema.Encode(config) // of text and numbers: it can't fail
